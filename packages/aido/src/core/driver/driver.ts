@@ -1,0 +1,98 @@
+import type { Duplex } from "node:stream";
+import type { Isolation, Network, ResourceLimits } from "@aido/sdk/protocol";
+
+/**
+ * Where sandboxes run. One implementation per backend; core knows only this. A driver finds what it owns by
+ * label, never by name, and only what carries its own scope. No method is optional: what a driver cannot do,
+ * `capabilities` says and the method refuses with UNSUPPORTED.
+ */
+export interface Driver {
+  readonly name: string;
+  /** Asks the backend; rejects with RUNTIME_UNAVAILABLE and a hint when it does not answer. */
+  capabilities(signal?: AbortSignal): Promise<DriverCapabilities>;
+  /** Makes the image available. Resolves at once when it is there. Pulls are retried once. */
+  ensureImage(
+    image: string,
+    options?: { signal?: AbortSignal; onProgress?: (step: string) => void },
+  ): Promise<void>;
+  /** Makes the container, not started. Idempotent by sandbox id. */
+  create(spec: ContainerSpec, signal?: AbortSignal): Promise<Container>;
+  /** Starts it; the supervisor accepts connections when this resolves. Starting what runs is no error. */
+  start(sandboxId: string, signal?: AbortSignal): Promise<void>;
+  /** Ends every process: TERM, grace, KILL. Stopping what does not run is no error. */
+  stop(sandboxId: string, graceMs: number, signal?: AbortSignal): Promise<void>;
+  /** Idempotent: ends what runs and removes all that the driver made for the sandbox. */
+  remove(sandboxId: string): Promise<void>;
+  inspect(sandboxId: string): Promise<Container | undefined>;
+  /** Every container of this driver's scope, whatever the store says. */
+  list(): Promise<readonly Container[]>;
+  /** A byte stream to the sandbox's supervisor; several may be open at once. */
+  connect(sandboxId: string, signal?: AbortSignal): Promise<Duplex>;
+  /** Read from the kernel's accounting, cheap enough to poll. */
+  usage(sandboxId: string): Promise<ContainerUsage>;
+  /** Tells the ends of containers as they happen, until the signal is aborted. */
+  watch(onEnd: (sandboxId: string) => void, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface DriverCapabilities {
+  /** What the backend calls itself, for people. */
+  version: string;
+  isolations: readonly Isolation[];
+  networks: readonly Network[];
+  /** Which limits are enforced by the backend rather than watched or best effort. */
+  enforced: { cpus: boolean; memory: boolean; pids: boolean; disk: boolean };
+  /** Whether execs may run as users other than the sandbox's own. */
+  users: boolean;
+  images: boolean;
+  privileged: boolean;
+  /** Plain sentences about what this machine cannot give. */
+  warnings: readonly string[];
+}
+
+export interface Mount {
+  /** A directory or file of aido's own on the host; never a path from a user or a sandbox. */
+  source: string;
+  target: string;
+  readOnly: boolean;
+}
+
+export interface ContainerSpec {
+  sandboxId: string;
+  /** For people reading the backend's own listings; ownership is by label. */
+  name: string;
+  image: string;
+  isolation: Isolation;
+  network: Network;
+  limits: ResourceLimits;
+  /** Numeric; the user that execs run as unless they say otherwise. Undefined leaves it to the driver (never root). */
+  user: { uid: number; gid: number } | undefined;
+  workdir: string;
+  env: Readonly<Record<string, string>>;
+  mounts: readonly Mount[];
+  labels: Readonly<Record<string, string>>;
+  privileged: boolean;
+}
+
+export type ContainerState = "created" | "running" | "exited";
+
+export interface Container {
+  sandboxId: string;
+  containerId: string;
+  state: ContainerState;
+  /** The supervisor's exit code once it has ended; see supervisor/protocol.ts for the codes it uses. */
+  exitCode: number | undefined;
+  outOfMemory: boolean;
+  image: string;
+  user: { uid: number; gid: number };
+  startedAt: Date | undefined;
+  finishedAt: Date | undefined;
+}
+
+export interface ContainerUsage {
+  cpuMs: number;
+  memoryBytes: number;
+  pids: number;
+  /** Bytes the sandbox has written to its own layer and mounts; undefined when the backend cannot tell cheaply. */
+  diskBytes: number | undefined;
+}

@@ -1,0 +1,2 @@
+export * from "./aido.ts";
+export * from "./protocol/index.ts";

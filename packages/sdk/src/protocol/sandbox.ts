@@ -1,0 +1,87 @@
+export const SANDBOX_STATES = ["pending", "running", "stopped", "deleted"] as const;
+export type SandboxState = (typeof SANDBOX_STATES)[number];
+
+/** How a sandbox that no longer runs came to its end. */
+export const END_REASONS = [
+  "completed",
+  "failed",
+  "timeout",
+  "stopped",
+  "out_of_memory",
+  "disk_full",
+  "lost",
+] as const;
+export type EndReason = (typeof END_REASONS)[number];
+
+/** Chosen per sandbox; a level the machine cannot give is refused, never replaced by a weaker one. */
+export const ISOLATIONS = ["container", "gvisor", "sysbox", "kata"] as const;
+export type Isolation = (typeof ISOLATIONS)[number];
+
+/** `none` has loopback only; `bridge` reaches outside; `host` is the host's own network and dangerous. */
+export const NETWORKS = ["none", "bridge", "host"] as const;
+export type Network = (typeof NETWORKS)[number];
+
+export const PROFILES = ["aido", "server", "sidecar", "swarm", "agent"] as const;
+export type ProfileName = (typeof PROFILES)[number];
+
+export interface ResourceLimits {
+  /** Processor share; 0.5 is half a core. */
+  cpus: number;
+  /** Memory and swap together. */
+  memoryBytes: number;
+  pids: number;
+  /** 0 means no limit. */
+  diskBytes: number;
+  openFiles: number;
+  /** Bytes of one exec's output that are kept per stream; beyond it the exec is killed. 0 means no limit. */
+  outputBytes: number;
+}
+
+export interface CreateSandbox {
+  id?: string | undefined;
+  /** Unique among sandboxes that are not deleted. */
+  name?: string | undefined;
+  profile?: ProfileName | undefined;
+  image?: string | undefined;
+  isolation?: Isolation | undefined;
+  workdir?: string | undefined;
+  /** `uid`, `uid:gid` or a name from the image's /etc/passwd. */
+  user?: string | undefined;
+  env?: Readonly<Record<string, string>> | undefined;
+  network?: Network | undefined;
+  limits?: Partial<ResourceLimits> | undefined;
+  /** Life of the sandbox from its start; 0 means no end. */
+  ttlMs?: number | undefined;
+  labels?: Readonly<Record<string, string>> | undefined;
+  /** Dangerous: full privileges of the engine. */
+  privileged?: boolean | undefined;
+  /** Whether execs that change the workspace are recorded in its history. */
+  history?: boolean | undefined;
+}
+
+export interface SandboxInfo {
+  id: string;
+  name: string | undefined;
+  profile: ProfileName;
+  image: string;
+  driver: string;
+  isolation: Isolation;
+  state: SandboxState;
+  endReason: EndReason | undefined;
+  containerId: string | undefined;
+  workdir: string;
+  network: Network;
+  limits: ResourceLimits;
+  labels: Readonly<Record<string, string>>;
+  createdAt: Date;
+  startedAt: Date | undefined;
+  stoppedAt: Date | undefined;
+  expiresAt: Date | undefined;
+}
+
+export interface SandboxStats {
+  cpuMs: number;
+  memoryBytes: number;
+  pids: number;
+  at: Date;
+}

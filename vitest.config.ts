@@ -1,0 +1,37 @@
+import { defineConfig } from "vitest/config";
+
+/** One project per backend: a suite names what it needs by its file name, `x.<backend>.test.ts`. */
+const project = (name: string, include: string[], options: object = {}) => ({
+  extends: true as const,
+  test: { name, include, exclude: ["**/node_modules/**", "**/dist/**"], ...options },
+});
+const REAL = ["docker", "local", "hostile", "e2e", "agent"];
+
+export default defineConfig({
+  resolve: { conditions: ["source"] },
+  ssr: { resolve: { conditions: ["source"], externalConditions: ["source"] } },
+  test: {
+    pool: "forks",
+    projects: [
+      project("unit", ["packages/*/src/**/*.test.ts"], {
+        exclude: ["**/node_modules/**", "**/dist/**", ...REAL.map((name) => `**/*.${name}.test.ts`)],
+        testTimeout: 20_000,
+      }),
+      ...REAL.map((name) =>
+        project(
+          name,
+          [
+            `packages/*/src/**/*.${name}.test.ts`,
+            `packages/aido/test/**/*.${name}.test.ts`,
+            `agent/test/**/*.${name}.test.ts`,
+          ],
+          {
+            testTimeout: 120_000,
+            hookTimeout: 180_000,
+            fileParallelism: false,
+          },
+        ),
+      ),
+    ],
+  },
+});
