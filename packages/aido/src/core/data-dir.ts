@@ -1,0 +1,48 @@
+import { join } from "node:path";
+
+/** Where things lie in the data directory. Nothing here but `mounts` is ever visible inside a sandbox. */
+export class DataDir {
+  readonly root: string;
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  get database(): string {
+    return join(this.root, "aido.db");
+  }
+
+  get evidence(): string {
+    return join(this.root, "evidence");
+  }
+
+  get sandboxes(): string {
+    return join(this.root, "sandboxes");
+  }
+
+  sandbox(id: string): string {
+    return join(this.sandboxes, id);
+  }
+
+  execs(id: string): string {
+    return join(this.sandbox(id), "execs");
+  }
+
+  exec(id: string, execId: string): string {
+    return join(this.execs(id), execId);
+  }
+
+  eventsLog(id: string): string {
+    return join(this.sandbox(id), "events.log");
+  }
+
+  /** Directories that are mounted into the sandbox and hostile from then on. */
+  mounts(id: string): string {
+    return join(this.sandbox(id), "mounts");
+  }
+
+  /** Holds the supervisor's socket; mounted at /run/aido. */
+  run(id: string): string {
+    return join(this.sandbox(id), "run");
+  }
+}

@@ -1,0 +1,9 @@
+/** Where core tells what happened. Appending never fails the operation it describes; a full disk is logged. */
+export interface EvidenceSink {
+  append(
+    sandboxId: string,
+    event: string,
+    detail?: Readonly<Record<string, unknown>>,
+    actor?: string,
+  ): Promise<void>;
+}
