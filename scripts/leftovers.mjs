@@ -1,0 +1,70 @@
+// What the suites could leave behind: containers, processes, mounts, control groups, temporary files.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const CGROUP_ROOT = "/sys/fs/cgroup";
+
+/** One line per thing found; the suites compare before and after. */
+export function leftovers() {
+  return [...containers(), ...processes(), ...mounts(), ...controlGroups(), ...temporaryFiles()];
+}
+
+function containers() {
+  const listed = spawnSync("docker", ["ps", "-aq", "--filter", "label=dev.aido.sandbox"], {
+    encoding: "utf8",
+    timeout: 20_000,
+  });
+  return listed.status === 0 ? words(listed.stdout).map((id) => `container ${id}`) : [];
+}
+
+function processes() {
+  const found = [];
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const argv = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+      if (/(^|\/)(aido-agent(-asan)?|bwrap|runsc|docker-registry)$/.test(argv[0] ?? "")) {
+        found.push(`process ${pid} ${argv.slice(0, 3).join(" ")}`);
+      }
+    } catch {
+      // It ended between the listing and the look.
+    }
+  }
+  return found;
+}
+
+function mounts() {
+  return readFileSync("/proc/self/mounts", "utf8")
+    .split("\n")
+    .filter((line) => /\/aido-|\.aido\//.test(line))
+    .map((line) => `mount ${line.split(" ")[1]}`);
+}
+
+function controlGroups() {
+  const found = [];
+  for (const parent of ["", ...names(CGROUP_ROOT)]) {
+    for (const name of names(join(CGROUP_ROOT, parent))) {
+      if (name.startsWith("aido")) found.push(`control group ${join(parent, name)}`);
+    }
+  }
+  return [...new Set(found)];
+}
+
+function temporaryFiles() {
+  return names(tmpdir())
+    .filter((name) => name.startsWith("aido") && !name.startsWith("aido-suites-"))
+    .map((name) => `temporary file ${name}`);
+}
+
+function names(directory) {
+  try {
+    return existsSync(directory) ? readdirSync(directory) : [];
+  } catch {
+    return [];
+  }
+}
+
+function words(text) {
+  return text.split(/\s+/).filter((word) => word !== "");
+}
