@@ -1,2 +1,4 @@
 export * from "./aido.ts";
 export * from "./protocol/index.ts";
+export * from "./run-exec.ts";
+export * from "./runs.ts";
