@@ -1,0 +1,91 @@
+import { z } from "zod";
+import { END_REASONS, ISOLATIONS, NETWORKS, PROFILES, SANDBOX_STATES } from "../protocol/sandbox.ts";
+import { cpuText, date, environment, labels, memoryText, milliseconds } from "./values.ts";
+
+export const MIN_TIMEOUT_MS = 1_000;
+/** 30 days. */
+export const MAX_TIMEOUT_MS = 2_592_000_000;
+const timeout = z.number().int().min(MIN_TIMEOUT_MS).max(MAX_TIMEOUT_MS);
+
+export const limits = z
+  .strictObject({
+    cpus: z.number().positive().max(1024),
+    memoryBytes: z
+      .number()
+      .int()
+      .min(6 * 1024 * 1024),
+    pids: z.number().int().min(1).max(4_194_304),
+    diskBytes: z.number().int().nonnegative(),
+    openFiles: z.number().int().min(16).max(1_048_576),
+    outputBytes: z.number().int().nonnegative(),
+  })
+  .partial();
+
+/** Seed 3's body (`image`, `options`), and what else a sandbox can be given. */
+export const createSandboxBody = z.strictObject({
+  image: z.string().min(1).max(512).optional(),
+  options: z
+    .strictObject({
+      timeout: timeout.optional(),
+      memoryLimit: memoryText.optional(),
+      cpuLimit: cpuText.optional(),
+    })
+    .optional(),
+  name: z.string().min(1).max(63).optional(),
+  profile: z.enum(PROFILES).optional(),
+  isolation: z.enum(ISOLATIONS).optional(),
+  workdir: z.string().min(1).max(4096).startsWith("/").optional(),
+  user: z.string().min(1).max(64).optional(),
+  env: environment.optional(),
+  network: z.enum(NETWORKS).optional(),
+  limits: limits.optional(),
+  /** 0 means no end. */
+  ttlMs: milliseconds.max(MAX_TIMEOUT_MS).optional(),
+  labels: labels.optional(),
+  history: z.boolean().optional(),
+});
+export type CreateSandboxBody = z.infer<typeof createSandboxBody>;
+
+export const sandboxStatus = z.enum(["created", "running", "stopped", "deleted"]);
+
+export const sandboxReply = z.object({
+  containerId: z.string(),
+  status: sandboxStatus,
+  createdAt: date,
+  expiresAt: date.nullable(),
+  id: z.string(),
+  name: z.string().nullable(),
+  profile: z.enum(PROFILES),
+  image: z.string(),
+  driver: z.string(),
+  isolation: z.enum(ISOLATIONS),
+  state: z.enum(SANDBOX_STATES),
+  endReason: z.enum(END_REASONS).nullable(),
+  engineId: z.string().nullable(),
+  workdir: z.string(),
+  network: z.enum(NETWORKS),
+  limits: limits.required(),
+  labels,
+  startedAt: date.nullable(),
+  stoppedAt: date.nullable(),
+  resourceUsage: z.object({ cpuUsage: z.string(), memoryUsage: z.string() }).optional(),
+});
+export type SandboxReply = z.infer<typeof sandboxReply>;
+
+export const sandboxListQuery = z.strictObject({
+  state: z.string().optional(),
+  label: z.union([z.string(), z.array(z.string())]).optional(),
+  limit: z.coerce.number().int().min(1).max(1000).optional(),
+  before: z.string().max(255).optional(),
+});
+export const sandboxListReply = z.object({ sandboxes: z.array(sandboxReply), next: z.string().nullable() });
+
+export const deletedReply = z.object({ status: z.literal("deleted"), containerId: z.string() });
+export const timeoutBody = z.strictObject({ timeout: z.union([z.literal(0), timeout]) });
+export const stopBody = z.strictObject({ graceMs: milliseconds.max(600_000).optional() });
+export const statsReply = z.object({
+  cpuMs: z.number(),
+  memoryBytes: z.number(),
+  pids: z.number(),
+  at: date,
+});
