@@ -40,6 +40,7 @@ export const ERROR_CODES = {
   CONTAINER_AMBIGUOUS: "invalid",
   CONTAINER_NAME_TAKEN: "conflict",
   CONTAINER_NOT_RUNNING: "conflict",
+  CONTAINER_BUSY: "conflict",
   CONTAINER_CREATION_FAILED: "internal",
   CONTAINER_START_FAILED: "internal",
   CONTAINER_REMOVAL_FAILED: "internal",

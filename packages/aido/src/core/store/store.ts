@@ -8,12 +8,15 @@ import type {
   RunStatus,
   SandboxState,
 } from "@aido/sdk/protocol";
+import type { Mount } from "../driver/driver.ts";
 
 /** Where records live. The driver is the truth about what runs, the store about what should. */
 export interface Store {
   readonly sandboxes: SandboxStore;
   readonly execs: ExecStore;
   readonly runs: RunStore;
+  readonly claims: ClaimStore;
+  readonly evidence: EvidenceHeads;
   close(): Promise<void>;
 }
 
@@ -36,6 +39,8 @@ export interface SandboxRecord {
   privileged: boolean;
   history: boolean;
   labels: Readonly<Record<string, string>>;
+  /** Directories and files of aido's own that every container of this sandbox gets. */
+  mounts: readonly Mount[];
   /** 0 means no end. */
   ttlMs: number;
   /** Shared with the supervisor only: 32 random bytes, hex. */
@@ -46,7 +51,7 @@ export interface SandboxRecord {
   expiresAt: Date | undefined;
 }
 
-/** What may change besides the state itself. */
+/** What may change besides the state itself. A key that is present with `undefined` is cleared. */
 export type SandboxPatch = Partial<
   Pick<
     SandboxRecord,
@@ -60,21 +65,31 @@ export type SandboxPatch = Partial<
     | "name"
     | "env"
     | "workdir"
+    | "network"
+    | "privileged"
+    | "mounts"
+    | "supervisorToken"
   >
 >;
 
 export interface SandboxQuery {
+  /** Every state but `deleted` when absent. */
   states?: readonly SandboxState[] | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
   limit?: number | undefined;
+  /** Only sandboxes inserted before the one with this id; nothing when there is no such sandbox. */
   before?: string | undefined;
 }
 
 export interface SandboxStore {
-  /** Raises CONTAINER_NAME_TAKEN when the name is in use by a sandbox that is not deleted. */
+  /** Raises CONTAINER_NAME_TAKEN when the name or the id is in use; a deleted sandbox frees its name, never its id. */
   insert(record: SandboxRecord): Promise<void>;
+  /** Deleted ones too. */
   get(id: string): Promise<SandboxRecord | undefined>;
-  /** By id, unique id prefix (at least 2 characters) or name, deleted ones excepted. At most `limit` matches. */
+  /**
+   * Deleted ones excepted: the one with this id, else the one with this name, else those whose id begins so
+   * (at least 2 characters). At most `limit` matches.
+   */
   find(reference: string, limit: number): Promise<readonly SandboxRecord[]>;
   /** Newest first. */
   list(query?: SandboxQuery): Promise<readonly SandboxRecord[]>;
@@ -88,6 +103,7 @@ export interface SandboxStore {
   update(id: string, patch: SandboxPatch): Promise<void>;
   /** Running or stopped sandboxes whose `expiresAt` is not after `now`; cost grows with what is due. */
   due(now: Date, limit: number): Promise<readonly SandboxRecord[]>;
+  /** Forgets the record and all that hangs on it, except its evidence. */
   remove(id: string): Promise<void>;
 }
 
@@ -105,7 +121,7 @@ export interface ExecRecord {
 }
 
 export interface ExecStore {
-  /** False when the exec exists already. */
+  /** False when the exec exists already; raises CONTAINER_NOT_FOUND when there is no such sandbox. */
   insert(record: ExecRecord): Promise<boolean>;
   get(sandboxId: string, execId: string): Promise<ExecRecord | undefined>;
   /** Newest first. */
@@ -141,4 +157,53 @@ export interface RunStore {
   /** Moves status only if it is still `from`. */
   transition(sandboxId: string, from: RunStatus, to: RunStatus, patch?: Partial<RunRow>): Promise<boolean>;
   remove(sandboxId: string): Promise<void>;
+}
+
+/** What a process is doing to a sandbox in several steps. */
+export type ClaimPurpose = "create" | "launch" | "stop" | "destroy";
+
+export interface Claim {
+  sandboxId: string;
+  /** Names the process; see core/process-identity.ts. */
+  holder: string;
+  purpose: ClaimPurpose;
+  /** After this the claim binds nobody: its holder is dead or has hung. */
+  until: Date;
+}
+
+/**
+ * Who may change a sandbox in several steps, one at a time. A claim that outlives its holder is not erased: it
+ * tells the reconciler what was left half done.
+ */
+export interface ClaimStore {
+  /** Undefined when taken; otherwise the claim that stands in the way: not expired at `now`, not the `replacing` one. */
+  take(claim: Claim, now: Date, replacing?: Claim): Promise<Claim | undefined>;
+  /** Only the holder's own; false when it has lost it. */
+  renew(sandboxId: string, holder: string, until: Date): Promise<boolean>;
+  /** Only the holder's own. */
+  release(sandboxId: string, holder: string): Promise<void>;
+  get(sandboxId: string): Promise<Claim | undefined>;
+  list(): Promise<readonly Claim[]>;
+}
+
+/** The end of one sandbox's evidence as it was when the last entry was written. */
+export interface EvidenceHead {
+  seq: number;
+  hash: string;
+  /** Length of the log in bytes. */
+  bytes: number;
+}
+
+/** Kept for good: also the evidence of destroyed sandboxes is verified against it. */
+export interface EvidenceHeads {
+  get(sandboxId: string): Promise<EvidenceHead | undefined>;
+  /**
+   * Runs `append` with the present head while no other process can, and keeps the head it returns. When `append`
+   * throws, or this process dies before the end, the head stays as it was.
+   */
+  advance(
+    sandboxId: string,
+    append: (head: EvidenceHead | undefined) => EvidenceHead | undefined,
+  ): Promise<void>;
+  ids(): Promise<readonly string[]>;
 }

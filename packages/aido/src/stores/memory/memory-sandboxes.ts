@@ -1,0 +1,104 @@
+import { AidoError, type SandboxState } from "@aido/sdk/protocol";
+import type { SandboxPatch, SandboxQuery, SandboxRecord, SandboxStore } from "../../core/store/store.ts";
+
+/** Insertion order of the map is the order of age. */
+export class MemorySandboxes implements SandboxStore {
+  readonly #records = new Map<string, SandboxRecord>();
+  readonly #onRemove: (id: string) => void;
+
+  constructor(onRemove: (id: string) => void) {
+    this.#onRemove = onRemove;
+  }
+
+  has(id: string): boolean {
+    return this.#records.has(id);
+  }
+
+  async insert(record: SandboxRecord): Promise<void> {
+    if (this.#records.has(record.id)) throw taken(`id ${record.id}`, record.id);
+    this.#refuseTakenName(record.id, record.name);
+    this.#records.set(record.id, structuredClone(record));
+  }
+
+  async get(id: string): Promise<SandboxRecord | undefined> {
+    return structuredClone(this.#records.get(id));
+  }
+
+  async find(reference: string, limit: number): Promise<readonly SandboxRecord[]> {
+    const live = [...this.#records.values()].filter((record) => record.state !== "deleted");
+    const exact =
+      live.find((record) => record.id === reference) ?? live.find((record) => record.name === reference);
+    if (exact !== undefined) return [structuredClone(exact)];
+    if (reference.length < 2) return [];
+    const matches = live.filter((record) => record.id.startsWith(reference));
+    matches.sort((a, b) => (a.id < b.id ? -1 : 1));
+    return structuredClone(matches.slice(0, limit));
+  }
+
+  async list(query: SandboxQuery = {}): Promise<readonly SandboxRecord[]> {
+    let records = [...this.#records.values()].reverse();
+    if (query.before !== undefined) {
+      const cursor = records.findIndex((record) => record.id === query.before);
+      records = cursor < 0 ? [] : records.slice(cursor + 1);
+    }
+    const labels = Object.entries(query.labels ?? {});
+    const matches = records.filter(
+      (record) =>
+        (query.states === undefined ? record.state !== "deleted" : query.states.includes(record.state)) &&
+        labels.every(([key, value]) => record.labels[key] === value),
+    );
+    return structuredClone(matches.slice(0, query.limit ?? 1000));
+  }
+
+  async transition(
+    id: string,
+    from: SandboxState | readonly SandboxState[],
+    to: SandboxState,
+    patch: SandboxPatch = {},
+  ): Promise<boolean> {
+    const record = this.#records.get(id);
+    if (record === undefined || !(typeof from === "string" ? [from] : from).includes(record.state))
+      return false;
+    this.#refuseTakenName(id, patch.name);
+    Object.assign(record, structuredClone(patch), { state: to });
+    return true;
+  }
+
+  async update(id: string, patch: SandboxPatch): Promise<void> {
+    const record = this.#records.get(id);
+    if (record === undefined) return;
+    this.#refuseTakenName(id, patch.name);
+    Object.assign(record, structuredClone(patch));
+  }
+
+  async due(now: Date, limit: number): Promise<readonly SandboxRecord[]> {
+    const due = [...this.#records.values()].filter(
+      (record) =>
+        (record.state === "running" || record.state === "stopped") &&
+        record.expiresAt !== undefined &&
+        record.expiresAt <= now,
+    );
+    due.sort((a, b) => Number(a.expiresAt) - Number(b.expiresAt));
+    return structuredClone(due.slice(0, limit));
+  }
+
+  async remove(id: string): Promise<void> {
+    this.#records.delete(id);
+    this.#onRemove(id);
+  }
+
+  #refuseTakenName(id: string, name: string | undefined): void {
+    if (name === undefined) return;
+    for (const record of this.#records.values()) {
+      if (record.name === name && record.state !== "deleted" && record.id !== id) {
+        throw taken(`name ${name}`, record.id);
+      }
+    }
+  }
+}
+
+function taken(what: string, by: string): AidoError {
+  return new AidoError("CONTAINER_NAME_TAKEN", `The ${what} is already in use by sandbox ${by}`, {
+    details: { id: by },
+  });
+}

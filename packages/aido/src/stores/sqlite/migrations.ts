@@ -1,0 +1,93 @@
+/**
+ * Each entry is applied once, in order, and never changed afterwards. `seq` is the order of insertion: two
+ * sandboxes made in the same millisecond still have an order, and pages need no sort.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE sandboxes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT,
+    profile TEXT NOT NULL,
+    image TEXT NOT NULL,
+    driver TEXT NOT NULL,
+    isolation TEXT NOT NULL,
+    state TEXT NOT NULL,
+    end_reason TEXT,
+    container_id TEXT,
+    workdir TEXT NOT NULL,
+    user TEXT,
+    env TEXT NOT NULL,
+    network TEXT NOT NULL,
+    limits TEXT NOT NULL,
+    privileged INTEGER NOT NULL,
+    history INTEGER NOT NULL,
+    labels TEXT NOT NULL,
+    mounts TEXT NOT NULL,
+    ttl_ms INTEGER NOT NULL,
+    supervisor_token TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    started_at INTEGER,
+    stopped_at INTEGER,
+    expires_at INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX sandboxes_name ON sandboxes (name) WHERE state <> 'deleted';
+  CREATE INDEX sandboxes_state ON sandboxes (state, seq);
+  CREATE INDEX sandboxes_live_id ON sandboxes (id) WHERE state <> 'deleted';
+  CREATE INDEX sandboxes_due ON sandboxes (expires_at)
+    WHERE expires_at IS NOT NULL AND state IN ('running', 'stopped');
+
+  CREATE TABLE sandbox_labels (
+    seq INTEGER NOT NULL REFERENCES sandboxes (seq) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    state TEXT NOT NULL,
+    PRIMARY KEY (seq, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sandbox_labels_page ON sandbox_labels (key, value, state, seq);
+  CREATE TRIGGER sandbox_labels_state AFTER UPDATE OF state ON sandboxes BEGIN
+    UPDATE sandbox_labels SET state = new.state WHERE seq = new.seq;
+  END;
+
+  CREATE TABLE execs (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    id TEXT NOT NULL,
+    argv TEXT NOT NULL,
+    status TEXT NOT NULL,
+    exit_code INTEGER,
+    signal TEXT,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    stdout_bytes INTEGER NOT NULL,
+    stderr_bytes INTEGER NOT NULL,
+    UNIQUE (sandbox_id, id)
+  ) STRICT;
+  CREATE INDEX execs_page ON execs (sandbox_id, seq);
+  CREATE INDEX execs_running ON execs (sandbox_id, seq) WHERE status = 'running';
+
+  CREATE TABLE runs (
+    sandbox_id TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,
+    status TEXT NOT NULL,
+    task TEXT NOT NULL,
+    exec_id TEXT,
+    auto_destroy INTEGER NOT NULL,
+    started_at INTEGER,
+    completed_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE claims (
+    sandbox_id TEXT PRIMARY KEY,
+    holder TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    until INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE evidence_heads (
+    sandbox_id TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    bytes INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
+];

@@ -1,0 +1,138 @@
+import { closeSync, constants, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { AidoError } from "@aido/sdk/protocol";
+import Database from "libsql";
+import { MIGRATIONS } from "./migrations.ts";
+import { translateSqliteError } from "./translate-sqlite-error.ts";
+
+export type SqlValue = string | number | null;
+export type Row = Readonly<Record<string, SqlValue>>;
+
+/** One open database file. Statements are prepared once; every failure is translated. */
+export class SqliteConnection {
+  readonly file: string;
+  readonly #database: Database.Database;
+  readonly #statements = new Map<string, ReturnType<Database.Database["prepare"]>>();
+
+  /** `busyMs`: how long a write waits for another process's. */
+  constructor(file: string, busyMs = 5000) {
+    this.file = file;
+    this.#database = this.#translated(() => {
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      // SQLite gives its journal files the mode of the database, so only this one needs care.
+      closeSync(openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600));
+      return new Database(file, { timeout: busyMs });
+    });
+    try {
+      this.#translated(() => this.#prepareDatabase(busyMs));
+    } catch (thrown) {
+      this.#database.close();
+      throw thrown;
+    }
+  }
+
+  /** Every statement that was used so far. */
+  get used(): readonly string[] {
+    return [...this.#statements.keys()];
+  }
+
+  all(sql: string, ...values: SqlValue[]): Row[] {
+    return this.#translated(() => this.#statement(sql).all(values) as Row[]);
+  }
+
+  first(sql: string, ...values: SqlValue[]): Row | undefined {
+    return this.all(sql, ...values)[0];
+  }
+
+  /** The number of rows changed. */
+  run(sql: string, ...values: SqlValue[]): number {
+    return this.#translated(() => this.#statement(sql).run(values).changes);
+  }
+
+  /** Takes the write lock at once, so that nothing read inside can be stale when it is written. */
+  write<T>(work: () => T): T {
+    return this.#translated(() => {
+      this.#database.exec("BEGIN IMMEDIATE");
+      try {
+        const result = work();
+        this.#database.exec("COMMIT");
+        return result;
+      } catch (thrown) {
+        // After some failures, a full disk among them, SQLite has rolled back already.
+        if (this.#database.inTransaction) this.#database.exec("ROLLBACK");
+        throw thrown;
+      }
+    });
+  }
+
+  close(): void {
+    this.#statements.clear();
+    if (this.#database.open) this.#database.close();
+  }
+
+  #statement(sql: string): ReturnType<Database.Database["prepare"]> {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const made = this.#database.prepare(sql);
+    this.#statements.set(sql, made);
+    return made;
+  }
+
+  #prepareDatabase(busyMs: number): void {
+    this.#enterWalMode(busyMs);
+    this.#database.exec("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON");
+    if (this.#version() === MIGRATIONS.length) return;
+    this.write(() => this.#migrate());
+  }
+
+  /** Changing the journal mode needs the file alone and does not wait by itself when two processes come first. */
+  #enterWalMode(busyMs: number): void {
+    const deadline = Date.now() + busyMs;
+    while (this.first("PRAGMA journal_mode")?.["journal_mode"] !== "wal") {
+      try {
+        this.#database.prepare("PRAGMA journal_mode = WAL").all([]);
+      } catch (thrown) {
+        const isBusy = String((thrown as { code?: unknown }).code).startsWith("SQLITE_BUSY");
+        if (!isBusy || Date.now() >= deadline) throw thrown;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+      }
+    }
+  }
+
+  #version(): number {
+    const table = this.#database
+      .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'migrations'")
+      .all([]);
+    if (table.length === 0) return 0;
+    const rows = this.#database.prepare("SELECT max(version) AS version FROM migrations").all([]) as Row[];
+    return Number(rows[0]?.["version"] ?? 0);
+  }
+
+  #migrate(): void {
+    this.#database.exec(
+      "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT",
+    );
+    const version = this.#version();
+    if (version > MIGRATIONS.length) {
+      throw new AidoError("STORE_TOO_NEW", `${this.file} was written by a newer version of aido`, {
+        hint: "Update aido, or choose another directory with `--data-dir`.",
+        details: { file: this.file, version, known: MIGRATIONS.length },
+      });
+    }
+    for (const [index, sql] of MIGRATIONS.entries()) {
+      if (index < version) continue;
+      this.#database.exec(sql);
+      this.#database
+        .prepare("INSERT INTO migrations (version, applied_at) VALUES (?, ?)")
+        .run([index + 1, Date.now()]);
+    }
+  }
+
+  #translated<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (thrown) {
+      throw translateSqliteError(thrown, this.file);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { AidoError } from "@aido/sdk/protocol";
+import type { ExecEnd, ExecRecord, ExecStore } from "../../core/store/store.ts";
+import { EXEC_COLUMNS, fromRow, insertSql, toAssignments } from "./rows.ts";
+import type { Row, SqliteConnection } from "./sqlite-connection.ts";
+
+const INSERT = `${insertSql("execs", EXEC_COLUMNS)} ON CONFLICT (sandbox_id, id) DO NOTHING`;
+const DEFAULT_LIMIT = 1000;
+
+export class SqliteExecs implements ExecStore {
+  readonly #db: SqliteConnection;
+
+  constructor(db: SqliteConnection) {
+    this.#db = db;
+  }
+
+  async insert(record: ExecRecord): Promise<boolean> {
+    return this.#db.write(() => {
+      if (this.#db.first("SELECT 1 FROM sandboxes WHERE id = ?", record.sandboxId) === undefined) {
+        throw new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${record.sandboxId} does not exist`, {
+          details: { id: record.sandboxId },
+        });
+      }
+      return this.#db.run(INSERT, ...toAssignments(EXEC_COLUMNS, record).values) > 0;
+    });
+  }
+
+  async get(sandboxId: string, execId: string): Promise<ExecRecord | undefined> {
+    const row = this.#db.first("SELECT * FROM execs WHERE sandbox_id = ? AND id = ?", sandboxId, execId);
+    return row === undefined ? undefined : toRecord(row);
+  }
+
+  async list(sandboxId: string, limit = DEFAULT_LIMIT): Promise<readonly ExecRecord[]> {
+    return this.#db
+      .all("SELECT * FROM execs WHERE sandbox_id = ? ORDER BY seq DESC LIMIT ?", sandboxId, limit)
+      .map(toRecord);
+  }
+
+  async running(sandboxId: string): Promise<readonly ExecRecord[]> {
+    return this.#db
+      .all("SELECT * FROM execs WHERE sandbox_id = ? AND status = 'running' ORDER BY seq DESC", sandboxId)
+      .map(toRecord);
+  }
+
+  async end(sandboxId: string, execId: string, end: ExecEnd): Promise<boolean> {
+    const set = toAssignments(EXEC_COLUMNS, end);
+    const changed = this.#db.run(
+      `UPDATE execs SET ${set.columns.map((column) => `${column} = ?`).join(", ")} ` +
+        "WHERE sandbox_id = ? AND id = ? AND status = 'running'",
+      ...set.values,
+      sandboxId,
+      execId,
+    );
+    return changed > 0;
+  }
+
+  async removeAll(sandboxId: string): Promise<void> {
+    this.#db.run("DELETE FROM execs WHERE sandbox_id = ?", sandboxId);
+  }
+}
+
+function toRecord(row: Row): ExecRecord {
+  return fromRow(EXEC_COLUMNS, row);
+}

@@ -1,0 +1,167 @@
+import { AidoError, SANDBOX_STATES, type SandboxState } from "@aido/sdk/protocol";
+import type { SandboxPatch, SandboxQuery, SandboxRecord, SandboxStore } from "../../core/store/store.ts";
+import { fromRow, insertSql, SANDBOX_COLUMNS, toAssignments } from "./rows.ts";
+import type { Row, SqliteConnection, SqlValue } from "./sqlite-connection.ts";
+
+const INSERT = insertSql("sandboxes", SANDBOX_COLUMNS);
+const INSERT_LABEL = "INSERT INTO sandbox_labels (seq, key, value, state) VALUES (?, ?, ?, ?)";
+const DEFAULT_LIMIT = 1000;
+
+export class SqliteSandboxes implements SandboxStore {
+  readonly #db: SqliteConnection;
+
+  constructor(db: SqliteConnection) {
+    this.#db = db;
+  }
+
+  async insert(record: SandboxRecord): Promise<void> {
+    this.#db.write(() => {
+      const taken = this.#db.first(
+        "SELECT id FROM sandboxes WHERE id = ? UNION ALL SELECT id FROM sandboxes WHERE name = ? AND state <> 'deleted'",
+        record.id,
+        record.name ?? null,
+      );
+      if (taken !== undefined) throw nameTaken(record, String(taken["id"]));
+      this.#db.run(INSERT, ...toAssignments(SANDBOX_COLUMNS, record).values);
+      this.#writeLabels(record.id);
+    });
+  }
+
+  async get(id: string): Promise<SandboxRecord | undefined> {
+    const row = this.#db.first("SELECT * FROM sandboxes WHERE id = ?", id);
+    return row === undefined ? undefined : toRecord(row);
+  }
+
+  async find(reference: string, limit: number): Promise<readonly SandboxRecord[]> {
+    for (const column of ["id", "name"]) {
+      const exact = this.#db.all(
+        `SELECT * FROM sandboxes WHERE ${column} = ? AND state <> 'deleted' LIMIT 1`,
+        reference,
+      );
+      if (exact.length > 0) return exact.map(toRecord);
+    }
+    if (reference.length < 2) return [];
+    const rows = this.#db.all(
+      "SELECT * FROM sandboxes WHERE id >= ? AND id < ? AND state <> 'deleted' ORDER BY id LIMIT ?",
+      reference,
+      `${reference}\u{10ffff}`,
+      limit,
+    );
+    return rows.map(toRecord);
+  }
+
+  async list(query: SandboxQuery = {}): Promise<readonly SandboxRecord[]> {
+    const limit = query.limit ?? DEFAULT_LIMIT;
+    const states = new Set(query.states ?? SANDBOX_STATES.filter((state) => state !== "deleted"));
+    let before = Number.MAX_SAFE_INTEGER;
+    if (query.before !== undefined) {
+      const cursor = this.#db.first("SELECT seq FROM sandboxes WHERE id = ?", query.before);
+      if (cursor === undefined) return [];
+      before = Number(cursor["seq"]);
+    }
+    // One ordered index range per state, merged here: the cost is the page, not the table.
+    const rows = [...states].flatMap((state) => this.#page(state, query.labels ?? {}, before, limit));
+    rows.sort((a, b) => Number(b["seq"]) - Number(a["seq"]));
+    return rows.slice(0, limit).map(toRecord);
+  }
+
+  async transition(
+    id: string,
+    from: SandboxState | readonly SandboxState[],
+    to: SandboxState,
+    patch: SandboxPatch = {},
+  ): Promise<boolean> {
+    const states = typeof from === "string" ? [from] : from;
+    const where = `id = ? AND state IN (${states.map(() => "?").join(", ")})`;
+    return this.#db.write(() => this.#update({ ...patch, state: to }, where, [id, ...states]) > 0);
+  }
+
+  async update(id: string, patch: SandboxPatch): Promise<void> {
+    if (Object.keys(patch).length === 0) return;
+    this.#db.write(() => this.#update(patch, "id = ?", [id]));
+  }
+
+  async due(now: Date, limit: number): Promise<readonly SandboxRecord[]> {
+    const rows = this.#db.all(
+      "SELECT * FROM sandboxes INDEXED BY sandboxes_due WHERE expires_at IS NOT NULL AND expires_at <= ? " +
+        "AND state IN ('running', 'stopped') ORDER BY expires_at LIMIT ?",
+      now.getTime(),
+      limit,
+    );
+    return rows.map(toRecord);
+  }
+
+  async remove(id: string): Promise<void> {
+    this.#db.write(() => {
+      this.#db.run("DELETE FROM sandboxes WHERE id = ?", id);
+      this.#db.run("DELETE FROM claims WHERE sandbox_id = ?", id);
+    });
+  }
+
+  #page(state: SandboxState, labels: Readonly<Record<string, string>>, before: number, limit: number): Row[] {
+    const [first, ...others] = Object.entries(labels);
+    if (first === undefined) {
+      return this.#db.all(
+        "SELECT * FROM sandboxes WHERE state = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
+        state,
+        before,
+        limit,
+      );
+    }
+    const also = others.map(
+      () => " AND EXISTS (SELECT 1 FROM sandbox_labels o WHERE o.seq = l.seq AND o.key = ? AND o.value = ?)",
+    );
+    return this.#db.all(
+      "SELECT s.* FROM sandbox_labels l CROSS JOIN sandboxes s ON s.seq = l.seq " +
+        `WHERE l.key = ? AND l.value = ? AND l.state = ? AND l.seq < ?${also.join("")} ORDER BY l.seq DESC LIMIT ?`,
+      ...first,
+      state,
+      before,
+      ...others.flat(),
+      limit,
+    );
+  }
+
+  #update(patch: Partial<SandboxRecord>, where: string, values: readonly SqlValue[]): number {
+    const id = String(values[0]);
+    if (patch.name !== undefined) {
+      const taken = this.#db.first(
+        "SELECT id FROM sandboxes WHERE name = ? AND state <> 'deleted' AND id <> ?",
+        patch.name,
+        id,
+      );
+      if (taken !== undefined) throw nameTaken({ id, name: patch.name }, String(taken["id"]));
+    }
+    const set = toAssignments(SANDBOX_COLUMNS, patch);
+    const changed = this.#db.run(
+      `UPDATE sandboxes SET ${set.columns.map((column) => `${column} = ?`).join(", ")} WHERE ${where}`,
+      ...set.values,
+      ...values,
+    );
+    if (changed > 0 && "labels" in patch) this.#writeLabels(id);
+    return changed;
+  }
+
+  #writeLabels(id: string): void {
+    const row = this.#db.first("SELECT seq, state, labels FROM sandboxes WHERE id = ?", id);
+    if (row === undefined) return;
+    const seq = Number(row["seq"]);
+    this.#db.run("DELETE FROM sandbox_labels WHERE seq = ?", seq);
+    const labels = SANDBOX_COLUMNS.labels.read(row["labels"] ?? "{}");
+    for (const [key, value] of Object.entries(labels)) {
+      this.#db.run(INSERT_LABEL, seq, key, value, String(row["state"]));
+    }
+  }
+}
+
+function toRecord(row: Row): SandboxRecord {
+  return fromRow(SANDBOX_COLUMNS, row);
+}
+
+function nameTaken(record: Pick<SandboxRecord, "id" | "name">, by: string): AidoError {
+  const what = by === record.id ? `id ${record.id}` : `name ${record.name}`;
+  return new AidoError("CONTAINER_NAME_TAKEN", `The ${what} is already in use by sandbox ${by}`, {
+    hint: "Choose another name, or remove the other sandbox with `aido sandbox destroy`.",
+    details: { id: by },
+  });
+}

@@ -1,0 +1,31 @@
+import type { Store } from "../../core/store/store.ts";
+import { SqliteClaims } from "./sqlite-claims.ts";
+import { SqliteConnection } from "./sqlite-connection.ts";
+import { SqliteEvidenceHeads } from "./sqlite-evidence-heads.ts";
+import { SqliteExecs } from "./sqlite-execs.ts";
+import { SqliteRuns } from "./sqlite-runs.ts";
+import { SqliteSandboxes } from "./sqlite-sandboxes.ts";
+
+/** Records in one SQLite file, safe for several processes at once. */
+export class SqliteStore implements Store {
+  readonly sandboxes: SqliteSandboxes;
+  readonly execs: SqliteExecs;
+  readonly runs: SqliteRuns;
+  readonly claims: SqliteClaims;
+  readonly evidence: SqliteEvidenceHeads;
+  readonly #connection: SqliteConnection;
+
+  /** Raises DATA_DIR_NOT_WRITABLE, DISK_FULL, STORE_TOO_NEW or STORE_UNAVAILABLE. */
+  constructor(file: string, options: { busyMs?: number } = {}) {
+    this.#connection = new SqliteConnection(file, options.busyMs);
+    this.sandboxes = new SqliteSandboxes(this.#connection);
+    this.execs = new SqliteExecs(this.#connection);
+    this.runs = new SqliteRuns(this.#connection);
+    this.claims = new SqliteClaims(this.#connection);
+    this.evidence = new SqliteEvidenceHeads(this.#connection);
+  }
+
+  async close(): Promise<void> {
+    this.#connection.close();
+  }
+}

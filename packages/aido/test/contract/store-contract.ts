@@ -1,0 +1,373 @@
+import { describe, expect, test } from "vitest";
+import type { ExecEnd, ExecRecord, RunRow, SandboxRecord, Store } from "../../src/core/store/store.ts";
+
+const START = Date.UTC(2026, 0, 1);
+
+export function sandboxRecord(id: string, changes: Partial<SandboxRecord> = {}): SandboxRecord {
+  return {
+    id,
+    name: undefined,
+    profile: "aido",
+    image: "python:3.12-slim",
+    driver: "fake",
+    isolation: "container",
+    state: "pending",
+    endReason: undefined,
+    containerId: undefined,
+    workdir: "/work",
+    user: undefined,
+    env: {},
+    network: "none",
+    limits: { cpus: 1, memoryBytes: 512, pids: 100, diskBytes: 0, openFiles: 1024, outputBytes: 0 },
+    privileged: false,
+    history: true,
+    labels: {},
+    mounts: [],
+    ttlMs: 0,
+    supervisorToken: "00".repeat(32),
+    createdAt: new Date(START),
+    startedAt: undefined,
+    stoppedAt: undefined,
+    expiresAt: undefined,
+    ...changes,
+  };
+}
+
+export function execRecord(sandboxId: string, id: string, changes: Partial<ExecRecord> = {}): ExecRecord {
+  return {
+    id,
+    sandboxId,
+    argv: ["sh", "-c", "exit 3"],
+    status: "running",
+    exitCode: undefined,
+    signal: undefined,
+    startedAt: new Date(START),
+    endedAt: undefined,
+    stdoutBytes: 0,
+    stderrBytes: 0,
+    ...changes,
+  };
+}
+
+const END: ExecEnd = {
+  status: "exited",
+  exitCode: 3,
+  signal: undefined,
+  endedAt: new Date(START + 5),
+  stdoutBytes: 7,
+  stderrBytes: 9,
+};
+
+export interface StoreUnderTest extends AsyncDisposable {
+  store: Store;
+}
+
+/** What every store must do. Each backend's test file calls it with a way to open an empty store. */
+export function storeContract(name: string, open: () => Promise<StoreUnderTest>): void {
+  describe(`${name} sandboxes`, () => {
+    test("a record comes back exactly as it was inserted", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      const full = sandboxRecord("abcd1234", {
+        name: "Ünlikely ' \" name",
+        state: "running",
+        endReason: "out_of_memory",
+        containerId: "c1",
+        user: "1000:1000",
+        env: { A: "1", EMPTY: "", ODD: "\u0000\n💥" },
+        labels: { team: "x", "": "" },
+        mounts: [{ source: "/a", target: "/b", readOnly: true }],
+        privileged: true,
+        history: false,
+        ttlMs: 5_000_000_000_000,
+        startedAt: new Date(START + 1),
+        stoppedAt: new Date(START + 2),
+        expiresAt: new Date(START + 3),
+      });
+      const bare = sandboxRecord("efgh5678");
+      await sandboxes.insert(full);
+      await sandboxes.insert(bare);
+      expect(await sandboxes.get("abcd1234")).toEqual(full);
+      expect(await sandboxes.get("efgh5678")).toEqual(bare);
+      expect(await sandboxes.get("nothing")).toBeUndefined();
+    });
+
+    test("what the caller does to a record afterwards does not reach the store", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      const labels = { a: "1" };
+      await sandboxes.insert(sandboxRecord("abcd1234", { labels }));
+      labels.a = "2";
+      const first = await sandboxes.get("abcd1234");
+      if (first !== undefined) first.image = "changed";
+      expect(await sandboxes.get("abcd1234")).toMatchObject({
+        labels: { a: "1" },
+        image: "python:3.12-slim",
+      });
+    });
+
+    test("a name is taken until its sandbox is deleted, an id for ever", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      await sandboxes.insert(sandboxRecord("aaaa", { name: "one" }));
+      const second = sandboxRecord("bbbb", { name: "one" });
+      await expect(sandboxes.insert(second)).rejects.toMatchObject({ code: "CONTAINER_NAME_TAKEN" });
+      expect(await sandboxes.get("bbbb")).toBeUndefined();
+      await sandboxes.transition("aaaa", "pending", "deleted");
+      await sandboxes.insert(second);
+      const again = sandboxRecord("aaaa", { name: "two" });
+      await expect(sandboxes.insert(again)).rejects.toMatchObject({ code: "CONTAINER_NAME_TAKEN" });
+      await sandboxes.insert(sandboxRecord("cccc"));
+      await sandboxes.insert(sandboxRecord("dddd"));
+    });
+
+    test("a change of name is refused when the name is taken", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      await sandboxes.insert(sandboxRecord("aaaa", { name: "one" }));
+      await sandboxes.insert(sandboxRecord("bbbb", { name: "two" }));
+      await expect(sandboxes.update("bbbb", { name: "one" })).rejects.toMatchObject({
+        code: "CONTAINER_NAME_TAKEN",
+      });
+      await sandboxes.update("bbbb", { name: "two" });
+      expect((await sandboxes.get("bbbb"))?.name).toBe("two");
+    });
+
+    test("a reference finds by id, then by name, then by id prefix", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      await sandboxes.insert(sandboxRecord("abc", { name: "abcd" }));
+      await sandboxes.insert(sandboxRecord("abcde"));
+      await sandboxes.insert(sandboxRecord("abcdf"));
+      await sandboxes.insert(sandboxRecord("a%_z", { name: "deleted-one" }));
+      await sandboxes.transition("a%_z", "pending", "deleted");
+      const ids = async (reference: string, limit = 10) =>
+        (await sandboxes.find(reference, limit)).map((record) => record.id);
+      expect(await ids("abc")).toEqual(["abc"]);
+      expect(await ids("abcd")).toEqual(["abc"]);
+      expect(await ids("ab")).toEqual(["abc", "abcde", "abcdf"]);
+      expect(await ids("ab", 2)).toEqual(["abc", "abcde"]);
+      expect(await ids("abcdf")).toEqual(["abcdf"]);
+      expect(await ids("a")).toEqual([]);
+      expect(await ids("")).toEqual([]);
+      expect(await ids("a%")).toEqual([]);
+      expect(await ids("deleted-one")).toEqual([]);
+      expect(await ids("ABC")).toEqual([]);
+    });
+
+    test("pages come newest first, by state, label and cursor", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      for (let index = 0; index < 9; index++) {
+        const state = index % 3 === 0 ? "running" : index % 3 === 1 ? "stopped" : "pending";
+        const labels = { parity: index % 2 === 0 ? "even" : "odd", all: "yes" };
+        await sandboxes.insert(sandboxRecord(`s${index}`, { state, labels }));
+      }
+      await sandboxes.transition("s8", "pending", "deleted");
+      const ids = async (query?: Parameters<typeof sandboxes.list>[0]) =>
+        (await sandboxes.list(query)).map((record) => record.id);
+      expect(await ids()).toEqual(["s7", "s6", "s5", "s4", "s3", "s2", "s1", "s0"]);
+      expect(await ids({ states: ["running", "stopped"], limit: 3 })).toEqual(["s7", "s6", "s4"]);
+      expect(await ids({ states: ["deleted"] })).toEqual(["s8"]);
+      expect(await ids({ states: [] })).toEqual([]);
+      expect(await ids({ labels: { parity: "even" } })).toEqual(["s6", "s4", "s2", "s0"]);
+      expect(await ids({ labels: { parity: "even", all: "yes" }, states: ["running"] })).toEqual([
+        "s6",
+        "s0",
+      ]);
+      expect(await ids({ labels: { parity: "even", all: "no" } })).toEqual([]);
+      expect(await ids({ labels: { parity: "even" }, states: ["deleted"] })).toEqual(["s8"]);
+      expect(await ids({ before: "s3" })).toEqual(["s2", "s1", "s0"]);
+      expect(await ids({ before: "s8", limit: 2 })).toEqual(["s7", "s6"]);
+      expect(await ids({ before: "unknown" })).toEqual([]);
+    });
+
+    test("changed labels are found and former ones are not", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      await sandboxes.insert(sandboxRecord("aaaa", { labels: { a: "1", b: "1" } }));
+      await sandboxes.update("aaaa", { labels: { a: "2" } });
+      expect(await sandboxes.list({ labels: { a: "2" } })).toHaveLength(1);
+      expect(await sandboxes.list({ labels: { a: "1" } })).toHaveLength(0);
+      expect(await sandboxes.list({ labels: { b: "1" } })).toHaveLength(0);
+    });
+
+    test("a state moves only from where it is expected to be", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      await sandboxes.insert(sandboxRecord("aaaa", { endReason: "lost", containerId: "c" }));
+      const patch = { startedAt: new Date(START), endReason: undefined };
+      expect(await sandboxes.transition("aaaa", "running", "stopped")).toBe(false);
+      expect(await sandboxes.transition("aaaa", ["stopped", "pending"], "running", patch)).toBe(true);
+      expect(await sandboxes.transition("aaaa", ["stopped", "pending"], "running")).toBe(false);
+      expect(await sandboxes.transition("nobody", "pending", "running")).toBe(false);
+      const record = await sandboxes.get("aaaa");
+      expect(record).toMatchObject({ state: "running", startedAt: new Date(START), containerId: "c" });
+      expect(record?.endReason).toBeUndefined();
+    });
+
+    test("an update of what is not there changes nothing", async () => {
+      await using opened = await open();
+      await opened.store.sandboxes.update("nobody", { containerId: "c" });
+      await opened.store.sandboxes.update("nobody", {});
+      expect(await opened.store.sandboxes.list()).toEqual([]);
+    });
+
+    test("due sandboxes are those running or stopped whose time has come", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      const at = (ms: number) => new Date(START + ms);
+      await sandboxes.insert(sandboxRecord("late", { state: "running", expiresAt: at(200) }));
+      await sandboxes.insert(sandboxRecord("now", { state: "running", expiresAt: at(100) }));
+      await sandboxes.insert(sandboxRecord("first", { state: "stopped", expiresAt: at(50) }));
+      await sandboxes.insert(sandboxRecord("pend", { state: "pending", expiresAt: at(1) }));
+      await sandboxes.insert(sandboxRecord("gone", { state: "deleted", expiresAt: at(1) }));
+      await sandboxes.insert(sandboxRecord("ever", { state: "running" }));
+      const ids = async (now: Date, limit = 10) => (await sandboxes.due(now, limit)).map((r) => r.id);
+      expect(await ids(at(100))).toEqual(["first", "now"]);
+      expect(await ids(at(100), 1)).toEqual(["first"]);
+      expect(await ids(at(49))).toEqual([]);
+    });
+
+    test("removing a sandbox removes its execs, run and claim, and frees its id", async () => {
+      await using opened = await open();
+      const { store } = opened;
+      await store.sandboxes.insert(sandboxRecord("aaaa", { labels: { a: "1" } }));
+      await store.execs.insert(execRecord("aaaa", "e1"));
+      await store.runs.put(run("aaaa"));
+      await store.claims.take(claim("aaaa", "p1", 1000), new Date(START));
+      await store.sandboxes.remove("aaaa");
+      await store.sandboxes.remove("aaaa");
+      await store.sandboxes.insert(sandboxRecord("aaaa"));
+      expect(await store.execs.list("aaaa")).toEqual([]);
+      expect(await store.runs.get("aaaa")).toBeUndefined();
+      expect(await store.claims.get("aaaa")).toBeUndefined();
+      expect(await store.sandboxes.list({ labels: { a: "1" } })).toEqual([]);
+    });
+  });
+
+  describe(`${name} execs`, () => {
+    test("an exec is inserted once and listed newest first", async () => {
+      await using opened = await open();
+      const { sandboxes, execs } = opened.store;
+      await sandboxes.insert(sandboxRecord("aaaa"));
+      await sandboxes.insert(sandboxRecord("bbbb"));
+      expect(await execs.insert(execRecord("aaaa", "e1"))).toBe(true);
+      expect(await execs.insert(execRecord("aaaa", "e1", { argv: ["other"] }))).toBe(false);
+      expect(await execs.insert(execRecord("bbbb", "e1"))).toBe(true);
+      expect(await execs.insert(execRecord("aaaa", "e2"))).toBe(true);
+      expect(await execs.get("aaaa", "e1")).toEqual(execRecord("aaaa", "e1"));
+      expect((await execs.list("aaaa")).map((exec) => exec.id)).toEqual(["e2", "e1"]);
+      expect((await execs.list("aaaa", 1)).map((exec) => exec.id)).toEqual(["e2"]);
+      await execs.removeAll("aaaa");
+      expect(await execs.list("aaaa")).toEqual([]);
+      expect(await execs.list("bbbb")).toHaveLength(1);
+    });
+
+    test("an exec of an unknown sandbox is refused", async () => {
+      await using opened = await open();
+      await expect(opened.store.execs.insert(execRecord("nobody", "e1"))).rejects.toMatchObject({
+        code: "CONTAINER_NOT_FOUND",
+      });
+    });
+
+    test("an exec ends once", async () => {
+      await using opened = await open();
+      const { sandboxes, execs } = opened.store;
+      await sandboxes.insert(sandboxRecord("aaaa"));
+      await execs.insert(execRecord("aaaa", "e1"));
+      await execs.insert(execRecord("aaaa", "e2"));
+      expect(await execs.end("aaaa", "e1", END)).toBe(true);
+      expect(await execs.end("aaaa", "e1", { ...END, status: "lost" })).toBe(false);
+      expect(await execs.end("aaaa", "unknown", END)).toBe(false);
+      expect(await execs.get("aaaa", "e1")).toEqual(execRecord("aaaa", "e1", END));
+      expect((await execs.running("aaaa")).map((exec) => exec.id)).toEqual(["e2"]);
+    });
+  });
+
+  describe(`${name} runs`, () => {
+    test("a run is replaced by put and moves only from where it is", async () => {
+      await using opened = await open();
+      const { sandboxes, runs } = opened.store;
+      await expect(runs.put(run("nobody"))).rejects.toMatchObject({ code: "CONTAINER_NOT_FOUND" });
+      await sandboxes.insert(sandboxRecord("aaaa"));
+      await runs.put(run("aaaa"));
+      await runs.put({ ...run("aaaa"), task: "b.py" });
+      expect(await runs.transition("aaaa", "running", "completed")).toBe(false);
+      expect(await runs.transition("aaaa", "pending", "running", { execId: "e1" })).toBe(true);
+      expect(await runs.get("aaaa")).toEqual({
+        ...run("aaaa"),
+        task: "b.py",
+        status: "running",
+        execId: "e1",
+      });
+      await runs.remove("aaaa");
+      expect(await runs.get("aaaa")).toBeUndefined();
+    });
+  });
+
+  describe(`${name} claims`, () => {
+    test("one holder at a time, until it lets go or its time is over", async () => {
+      await using opened = await open();
+      const { claims } = opened.store;
+      const now = new Date(START);
+      expect(await claims.take(claim("aaaa", "p1", 100), now)).toBeUndefined();
+      expect(await claims.take(claim("aaaa", "p2", 100), now)).toEqual(claim("aaaa", "p1", 100));
+      expect(await claims.take(claim("bbbb", "p2", 100), now)).toBeUndefined();
+      expect((await claims.list()).map((held) => held.sandboxId)).toEqual(["aaaa", "bbbb"]);
+      expect(await claims.renew("aaaa", "p2", new Date(START + 500))).toBe(false);
+      expect(await claims.renew("aaaa", "p1", new Date(START + 500))).toBe(true);
+      expect(await claims.take(claim("aaaa", "p2", 900), new Date(START + 499))).toBeDefined();
+      expect(await claims.take(claim("aaaa", "p2", 900), new Date(START + 500))).toBeUndefined();
+      await claims.release("aaaa", "p1");
+      expect(await claims.get("aaaa")).toEqual(claim("aaaa", "p2", 900));
+      await claims.release("aaaa", "p2");
+      expect(await claims.get("aaaa")).toBeUndefined();
+    });
+
+    test("a claim whose holder is known to be dead is replaced before its time, once", async () => {
+      await using opened = await open();
+      const { claims } = opened.store;
+      const now = new Date(START);
+      const dead = claim("aaaa", "dead", 1000);
+      await claims.take(dead, now);
+      expect(await claims.take(claim("aaaa", "p2", 1000), now, dead)).toBeUndefined();
+      expect(await claims.take(claim("aaaa", "p3", 1000), now, dead)).toEqual(claim("aaaa", "p2", 1000));
+    });
+  });
+
+  describe(`${name} evidence heads`, () => {
+    test("a head advances and stays as it was when the append fails", async () => {
+      await using opened = await open();
+      const { evidence } = opened.store;
+      await evidence.advance("aaaa", (head) => {
+        expect(head).toBeUndefined();
+        return { seq: 1, hash: "h1", bytes: 10 };
+      });
+      await evidence.advance("aaaa", (head) => ({ seq: (head?.seq ?? 0) + 1, hash: "h2", bytes: 20 }));
+      await evidence.advance("bbbb", () => undefined);
+      const failing = evidence.advance("aaaa", () => {
+        throw new Error("no space");
+      });
+      await expect(failing).rejects.toThrow("no space");
+      expect(await evidence.get("aaaa")).toEqual({ seq: 2, hash: "h2", bytes: 20 });
+      expect(await evidence.ids()).toEqual(["aaaa"]);
+    });
+  });
+}
+
+function run(sandboxId: string): RunRow {
+  return {
+    sandboxId,
+    status: "pending",
+    task: "a.py",
+    execId: undefined,
+    autoDestroy: true,
+    startedAt: undefined,
+    completedAt: undefined,
+  };
+}
+
+function claim(sandboxId: string, holder: string, untilMs: number) {
+  return { sandboxId, holder, purpose: "launch" as const, until: new Date(START + untilMs) };
+}
