@@ -49,7 +49,7 @@ export interface CreateSandbox {
   user?: string | undefined;
   env?: Readonly<Record<string, string>> | undefined;
   network?: Network | undefined;
-  limits?: Partial<ResourceLimits> | undefined;
+  limits?: { [Limit in keyof ResourceLimits]?: ResourceLimits[Limit] | undefined } | undefined;
   /** Life of the sandbox from its start; 0 means no end. */
   ttlMs?: number | undefined;
   labels?: Readonly<Record<string, string>> | undefined;

@@ -1,0 +1,17 @@
+import type { Scope } from "../operation.ts";
+
+/** Whoever is behind a request. Sandboxes belong to an owner and are invisible to others. */
+export interface Principal {
+  /** `key:<id>`, `jwt:<sub>` or `anonymous`; stored with what it makes. */
+  owner: string;
+  /** For people: audit and evidence. */
+  name: string;
+  scopes: readonly Scope[];
+}
+
+/** Without keys the server listens on loopback only, and whoever reaches it may do everything. */
+export const LOCAL_PRINCIPAL: Principal = {
+  owner: "anonymous",
+  name: "anonymous",
+  scopes: ["read", "write", "admin"],
+};

@@ -1,0 +1,45 @@
+import { AidoError, ERROR_KINDS, type ErrorBody, toAidoError } from "@aido/sdk/protocol";
+import { z } from "zod";
+
+/** The one place where an error becomes an HTTP reply. An internal error's message stays in the log. */
+export function errorReply(thrown: unknown, requestId: string): { error: AidoError; response: Response } {
+  const error = thrown instanceof z.ZodError ? validationError(thrown) : toAidoError(thrown);
+  const body: ErrorBody =
+    error.code === "INTERNAL_SERVER_ERROR"
+      ? new AidoError("INTERNAL_SERVER_ERROR", "The server failed to do this", {
+          hint: `The server's log has the reason under request ${requestId}.`,
+        }).toBody(requestId)
+      : error.toBody(requestId);
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    "aido-request-id": requestId,
+  };
+  if (error.code === "MISSING_AUTH" || error.code === "INVALID_API_KEY")
+    headers["www-authenticate"] = "Bearer";
+  const retryAfter = error.details["retryAfterSeconds"];
+  if (ERROR_KINDS[error.kind].retry) headers["retry-after"] = String(retryAfter ?? 1);
+  return { error, response: new Response(JSON.stringify(body), { status: statusOf(error), headers }) };
+}
+
+/** All problems at once, each with its place in the request. */
+export function validationError(error: z.ZodError): AidoError {
+  const problems = error.issues.map((issue) => {
+    const place = issue.path.map(String).join(".");
+    return place === "" ? issue.message : `${place}: ${issue.message}`;
+  });
+  const code = codeFor(error);
+  return new AidoError(code, `The request is not valid: ${problems.join("; ")}`, { details: { problems } });
+}
+
+function codeFor(error: z.ZodError) {
+  const at = error.issues[0]?.path.map(String).join(".");
+  if (at === "options.memoryLimit") return "INVALID_MEMORY_LIMIT";
+  if (at === "options.cpuLimit") return "INVALID_CPU_LIMIT";
+  return "VALIDATION_ERROR";
+}
+
+function statusOf(error: AidoError): number {
+  if (error.code === "CONTAINER_EXPIRED") return 410;
+  if (error.code === "PAYLOAD_TOO_LARGE") return 413;
+  return error.status;
+}

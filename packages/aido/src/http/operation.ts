@@ -1,0 +1,55 @@
+import type { Context } from "hono";
+import type { z } from "zod";
+import type { RequestContext } from "./request-context.ts";
+
+/** What a caller must be allowed to do. */
+export const SCOPES = ["read", "write", "admin"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+type Infer<Schema> = Schema extends z.ZodType ? z.infer<Schema> : undefined;
+
+/** What a handler gets: everything checked against the operation's schemas. */
+export interface Input<Params, Query, Body> {
+  params: Infer<Params>;
+  query: Infer<Query>;
+  body: Infer<Body>;
+  request: RequestContext;
+  http: Context;
+}
+
+/**
+ * One endpoint, said once: the router, the input checks, the access rule and the OpenAPI page all come from it.
+ */
+export interface Operation<
+  Params extends z.ZodType | undefined = z.ZodType | undefined,
+  Query extends z.ZodType | undefined = z.ZodType | undefined,
+  Body extends z.ZodType | undefined = z.ZodType | undefined,
+> {
+  id: string;
+  method: "get" | "post" | "put" | "delete";
+  /** With `:name` parameters. */
+  path: string;
+  tag: string;
+  summary: string;
+  /** `public` needs no key. */
+  scope: Scope | "public";
+  params?: Params;
+  query?: Query;
+  body?: Body;
+  /** A body that is not JSON and is streamed by the handler. */
+  rawBody?: string;
+  /** Replies by status; `undefined` schema means the given content type. */
+  replies: Readonly<Record<number, { schema?: z.ZodType; contentType?: string; description: string }>>;
+  /** Left out of the audit log: it changes nothing and is asked often. */
+  quiet?: boolean;
+  handle(input: Input<Params, Query, Body>): Promise<Response> | Response;
+}
+
+/** Keeps the schemas' types while the list of operations stays plain. */
+export function operation<
+  Params extends z.ZodType | undefined = undefined,
+  Query extends z.ZodType | undefined = undefined,
+  Body extends z.ZodType | undefined = undefined,
+>(definition: Operation<Params, Query, Body>): Operation {
+  return definition as unknown as Operation;
+}

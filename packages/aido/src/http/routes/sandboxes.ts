@@ -1,0 +1,214 @@
+import type { Aido } from "@aido/sdk";
+import { AidoError, type CreateSandbox, SANDBOX_STATES, type SandboxState } from "@aido/sdk/protocol";
+import {
+  type CreateSandboxBody,
+  createSandboxBody,
+  deletedReply,
+  sandboxListQuery,
+  sandboxListReply,
+  sandboxReply,
+  statsReply,
+  stopBody,
+  timeoutBody,
+} from "@aido/sdk/schemas";
+import { type Operation, operation } from "../operation.ts";
+import { ownerLabels, ownSandbox, refuseOwnLabels } from "../ownership.ts";
+import { sandboxToWire, usageToWire } from "../to-wire.ts";
+
+const TAG = "sandboxes";
+const DEFAULT_TIMEOUT_MS = 30 * 60_000;
+const DEFAULT_PAGE = 100;
+const MEMORY_UNITS: Readonly<Record<string, number>> = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
+
+export function sandboxRoutes(aido: Aido, onCreate: (owner: string) => Promise<void>): Operation[] {
+  return [
+    operation({
+      id: "createSandbox",
+      method: "post",
+      path: "/api/sandbox",
+      tag: TAG,
+      summary: "Make and start a sandbox",
+      scope: "write",
+      body: createSandboxBody,
+      replies: { 201: { schema: sandboxReply, description: "It runs and takes commands" } },
+      handle: async ({ body, request, http }) => {
+        refuseOwnLabels(body.labels);
+        await onCreate(request.principal.owner);
+        const sandbox = await aido.sandboxes.create(
+          { ...toCreateSandbox(body), labels: { ...body.labels, ...ownerLabels(request.principal) } },
+          { signal: request.signal },
+        );
+        return http.json({ ...sandboxToWire(sandbox), status: "created" }, 201);
+      },
+    }),
+    operation({
+      id: "listSandboxes",
+      method: "get",
+      path: "/api/sandbox",
+      tag: TAG,
+      summary: "List your sandboxes, newest first",
+      scope: "read",
+      query: sandboxListQuery,
+      replies: { 200: { schema: sandboxListReply, description: "One page" } },
+      quiet: true,
+      handle: async ({ query, request, http }) => {
+        const limit = query.limit ?? DEFAULT_PAGE;
+        const page = await aido.sandboxes.list({
+          limit: limit + 1,
+          states: statesOf(query.state),
+          labels: {
+            ...labelsOf(query.label),
+            ...(request.principal.scopes.includes("admin") ? {} : ownerLabels(request.principal)),
+          },
+          ...(query.before === undefined ? {} : { before: query.before }),
+        });
+        const shown = page.slice(0, limit);
+        const next = page.length > limit ? (shown.at(-1)?.id ?? null) : null;
+        return http.json({ sandboxes: shown.map(sandboxToWire), next });
+      },
+    }),
+    operation({
+      id: "getSandbox",
+      method: "get",
+      path: "/api/sandbox/:containerId",
+      tag: TAG,
+      summary: "State and use of a sandbox",
+      scope: "read",
+      replies: { 200: { schema: sandboxReply, description: "As it is now" } },
+      quiet: true,
+      handle: async ({ request, http }) => {
+        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+        if (sandbox.state !== "running") return http.json(sandboxToWire(sandbox));
+        const stats = await aido.sandboxes.stats(sandbox.id);
+        return http.json({
+          ...sandboxToWire(sandbox),
+          resourceUsage: usageToWire(stats, sandbox.startedAt),
+        });
+      },
+    }),
+    operation({
+      id: "deleteSandbox",
+      method: "delete",
+      path: "/api/sandbox/:containerId",
+      tag: TAG,
+      summary: "End a sandbox and remove all but its evidence",
+      scope: "write",
+      replies: { 200: { schema: deletedReply, description: "It is gone" } },
+      handle: async ({ request, http }) => {
+        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+        await aido.sandboxes.destroy(sandbox.id, request.signal);
+        return http.json({ status: "deleted", containerId: sandbox.id });
+      },
+    }),
+    operation({
+      id: "stopSandbox",
+      method: "post",
+      path: "/api/sandbox/:containerId/stop",
+      tag: TAG,
+      summary: "End its processes; its files stay",
+      scope: "write",
+      body: stopBody,
+      replies: { 200: { schema: sandboxReply, description: "It is stopped" } },
+      handle: async ({ body, request, http }) => {
+        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+        const stopped = await aido.sandboxes.stop(sandbox.id, {
+          signal: request.signal,
+          ...(body.graceMs === undefined ? {} : { graceMs: body.graceMs }),
+        });
+        return http.json(sandboxToWire(stopped));
+      },
+    }),
+    ...(["start", "resume"] as const).map((verb) =>
+      operation({
+        id: `${verb}Sandbox`,
+        method: "post",
+        path: `/api/sandbox/:containerId/${verb}`,
+        tag: TAG,
+        summary: "Start a stopped sandbox again, with its files",
+        scope: "write",
+        replies: { 200: { schema: sandboxReply, description: "It runs" } },
+        handle: async ({ request, http }) => {
+          const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+          return http.json(sandboxToWire(await aido.sandboxes.start(sandbox.id, request.signal)));
+        },
+      }),
+    ),
+    operation({
+      id: "setSandboxTimeout",
+      method: "post",
+      path: "/api/sandbox/:containerId/timeout",
+      tag: TAG,
+      summary: "Set how long it lives from now on; 0 means no end",
+      scope: "write",
+      body: timeoutBody,
+      replies: { 200: { schema: sandboxReply, description: "With its new expiry" } },
+      handle: async ({ body, request, http }) => {
+        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+        return http.json(sandboxToWire(await aido.sandboxes.setTtl(sandbox.id, body.timeout)));
+      },
+    }),
+    operation({
+      id: "getSandboxStats",
+      method: "get",
+      path: "/api/sandbox/:containerId/stats",
+      tag: TAG,
+      summary: "Processor time, memory and processes",
+      scope: "read",
+      replies: { 200: { schema: statsReply, description: "Now" } },
+      quiet: true,
+      handle: async ({ request, http }) => {
+        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+        const stats = await aido.sandboxes.stats(sandbox.id);
+        return http.json({ ...stats, at: stats.at.toISOString() });
+      },
+    }),
+  ];
+}
+
+/** Seed 3's units (text with k, m, g; milliseconds) become bytes and numbers here and nowhere else. */
+export function toCreateSandbox(body: CreateSandboxBody): CreateSandbox {
+  const { options, image, ...rest } = body;
+  const limits = { ...rest.limits };
+  if (options?.memoryLimit !== undefined) limits.memoryBytes = memoryBytes(options.memoryLimit);
+  if (options?.cpuLimit !== undefined) limits.cpus = Number(options.cpuLimit);
+  return {
+    ...rest,
+    profile: rest.profile ?? "server",
+    image: image ?? "bash",
+    limits,
+    ttlMs: rest.ttlMs ?? options?.timeout ?? DEFAULT_TIMEOUT_MS,
+  };
+}
+
+function memoryBytes(text: string): number {
+  const unit = /[kmg]$/i.exec(text)?.[0].toLowerCase() ?? "";
+  const bytes = Number.parseInt(text, 10) * (MEMORY_UNITS[unit] ?? 1);
+  if (!Number.isSafeInteger(bytes) || bytes < 6 * 1024 * 1024) {
+    throw new AidoError("INVALID_MEMORY_LIMIT", `A sandbox needs at least 6m of memory, not ${text}`);
+  }
+  return bytes;
+}
+
+function statesOf(text: string | undefined): readonly SandboxState[] {
+  if (text === undefined) return ["pending", "running", "stopped"];
+  return text.split(",").map((word) => {
+    const state = SANDBOX_STATES.find((known) => known === word);
+    if (state === undefined) {
+      throw new AidoError("VALIDATION_ERROR", `There is no state ${word}`, {
+        hint: `There are ${SANDBOX_STATES.join(", ")}.`,
+      });
+    }
+    return state;
+  });
+}
+
+function labelsOf(given: string | readonly string[] | undefined): Record<string, string> {
+  const pairs = given === undefined ? [] : typeof given === "string" ? [given] : given;
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf("=");
+      if (at <= 0) throw new AidoError("VALIDATION_ERROR", `A label filter is name=value, not ${pair}`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+}
