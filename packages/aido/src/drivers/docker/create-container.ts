@@ -1,0 +1,97 @@
+import { mkdir } from "node:fs/promises";
+import { AidoError } from "@aido/sdk/protocol";
+import type { ContainerSpec } from "../../core/driver/driver.ts";
+import { agentArchive } from "./agent-archive.ts";
+import type { Engine } from "./engine.ts";
+import type { Transport } from "./labels.ts";
+import { runtimeFor } from "./runtimes.ts";
+import { toContainerOptions } from "./to-container-options.ts";
+
+export interface CreateOptions {
+  readonly scope: string;
+  readonly agentPath: string;
+  readonly runDir: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const DEFAULT_USER = { uid: 1000, gid: 1000 };
+
+/** Makes the container and gives back its id. */
+export async function createContainer(
+  engine: Engine,
+  spec: ContainerSpec,
+  { scope, agentPath, runDir, signal }: CreateOptions,
+): Promise<string> {
+  const { local } = engine.address;
+  if (!local && spec.mounts.length > 0) {
+    throw new AidoError(
+      "UNSUPPORTED",
+      `Docker at ${engine.address.text} cannot mount directories of this machine`,
+      {
+        hint: "Use an engine on this machine, or copy the files in after the sandbox is made.",
+        details: { sandboxId: spec.sandboxId },
+      },
+    );
+  }
+  const info = await engine.info({ signal });
+  const runtime = runtimeFor(spec.isolation, info.runtimes);
+  // The other runtimes have a kernel or a user namespace of their own, which a socket does not cross.
+  const transport: Transport = info.sharesSockets && spec.isolation === "container" ? "socket" : "exec";
+  if (transport === "socket") await mkdir(runDir, { recursive: true, mode: 0o700 });
+  const options = toContainerOptions(spec, {
+    scope,
+    runtime,
+    user: spec.user ?? hostUser(),
+    transport,
+    agentPath: local ? agentPath : undefined,
+    runDir,
+    enforcesDisk: info.enforces.disk,
+  });
+  const container = await engine.call(
+    {
+      doing: `creating sandbox ${spec.sandboxId}`,
+      code: "CONTAINER_CREATION_FAILED",
+      sandboxId: spec.sandboxId,
+      image: spec.image,
+      name: spec.name,
+      isolation: spec.isolation,
+    },
+    // Named apart, for otherwise the whole of it, environment and all, would also go into the request's address.
+    (abortSignal) =>
+      engine.docker.createContainer({ _query: { name: spec.name }, _body: options, abortSignal } as never),
+    { signal },
+  );
+  if (!local) await copyAgent(engine, container.id, agentPath, spec.sandboxId, signal);
+  return container.id;
+}
+
+/** Never root: the user of this process, so that files in mounted directories are theirs, or an ordinary one. */
+function hostUser(): { uid: number; gid: number } {
+  const uid = process.getuid?.() ?? 0;
+  return uid === 0 ? DEFAULT_USER : { uid, gid: process.getgid?.() ?? uid };
+}
+
+async function copyAgent(
+  engine: Engine,
+  containerId: string,
+  agentPath: string,
+  sandboxId: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const archive = await agentArchive(agentPath);
+  const container = engine.docker.getContainer(containerId);
+  const action = {
+    doing: "copying the supervisor into the sandbox",
+    code: "CONTAINER_CREATION_FAILED",
+    sandboxId,
+  } as const;
+  try {
+    await engine.call(action, (abortSignal) => container.putArchive(archive, { path: "/", abortSignal }), {
+      signal,
+    });
+  } catch (thrown) {
+    // A container without its supervisor is of no use to whoever finds it by its label later.
+    await engine.call(action, () => container.remove({ force: true, v: true }));
+    throw thrown;
+  }
+}

@@ -1,0 +1,173 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { AidoError, isAidoError } from "@aido/sdk/protocol";
+import type {
+  Container,
+  ContainerSpec,
+  ContainerUsage,
+  Driver,
+  DriverCapabilities,
+} from "../../core/driver/driver.ts";
+import { connectExec } from "./connect-exec.ts";
+import { connectSocket } from "./connect-socket.ts";
+import { ContainerIndex, type Place } from "./container-index.ts";
+import { removeContainer, startContainer, stopContainer } from "./container-life.ts";
+import { createContainer } from "./create-container.ts";
+import { Engine, type EngineOptions } from "./engine.ts";
+import { ensureImage, type PullOptions } from "./pull-image.ts";
+import { toCapabilities } from "./to-capabilities.ts";
+import { UsageReader } from "./usage-reader.ts";
+import { waitForSupervisor } from "./wait-for-supervisor.ts";
+import { watchEnds } from "./watch-ends.ts";
+
+export interface DockerDriverOptions extends EngineOptions {
+  /** Tells this installation's sandboxes from others' on the same engine. */
+  readonly scope: string;
+  /** The supervisor's binary on this machine. */
+  readonly agentPath: string;
+  /** Host directory for one sandbox's supervisor socket. */
+  readonly runDir: (sandboxId: string) => string;
+}
+
+/** Sandboxes as containers of a Docker engine. */
+export class DockerDriver implements Driver {
+  readonly name = "docker";
+  readonly #options: DockerDriverOptions;
+  readonly #engine: Engine;
+  readonly #index: ContainerIndex;
+  readonly #usage: UsageReader;
+  readonly #closing = new AbortController();
+
+  constructor(options: DockerDriverOptions) {
+    this.#options = options;
+    this.#engine = new Engine(options);
+    this.#index = new ContainerIndex(this.#engine, options.scope);
+    this.#usage = new UsageReader(this.#engine);
+  }
+
+  async capabilities(signal?: AbortSignal): Promise<DriverCapabilities> {
+    const engine = this.#engine;
+    const action = { doing: "asking Docker what it can do" };
+    const [info, version, networks] = await Promise.all([
+      engine.info({ signal, fresh: true }),
+      engine.call(action, () => engine.docker.version(), { signal }),
+      engine.call(action, (abortSignal) => engine.docker.listNetworks({ abortSignal }), { signal }),
+    ]);
+    return toCapabilities(info, {
+      version: `Docker Engine ${version.Version} (API ${version.ApiVersion})`,
+      hasBridge: networks.some((network) => network.Name === "bridge" && network.Driver === "bridge"),
+      local: engine.address.local,
+    });
+  }
+
+  ensureImage(image: string, options: PullOptions = {}): Promise<void> {
+    // Asked for by every create that follows; its failure is told there.
+    this.#engine.info().catch(() => undefined);
+    return ensureImage(this.#engine, image, options);
+  }
+
+  async create(spec: ContainerSpec, signal?: AbortSignal): Promise<Container> {
+    const existing = await this.inspect(spec.sandboxId);
+    if (existing !== undefined) return existing;
+    const runDir = this.#options.runDir(spec.sandboxId);
+    try {
+      const containerId = await createContainer(this.#engine, spec, { ...this.#options, runDir, signal });
+      return await this.#index.inspect(spec.sandboxId, containerId);
+    } catch (thrown) {
+      // Another process may have made it in between; a name that something else has stays an error.
+      const other = isAidoError(thrown, "CONTAINER_NAME_TAKEN")
+        ? await this.inspect(spec.sandboxId)
+        : undefined;
+      if (other === undefined) throw thrown;
+      return other;
+    }
+  }
+
+  async start(sandboxId: string, signal?: AbortSignal): Promise<void> {
+    const place = await this.#index.get(sandboxId);
+    this.#usage.forget(place.containerId);
+    await startContainer(this.#engine, place, signal);
+    await waitForSupervisor({
+      sandboxId,
+      connect: (attempt) => this.#dial(place, attempt),
+      inspect: () => this.inspect(sandboxId),
+      signal,
+    });
+  }
+
+  async stop(sandboxId: string, graceMs: number, signal?: AbortSignal): Promise<void> {
+    const place = await this.#index.get(sandboxId);
+    await stopContainer(this.#engine, place, graceMs, signal);
+    this.#usage.forget(place.containerId);
+  }
+
+  async remove(sandboxId: string): Promise<void> {
+    for (const place of await this.#index.findAll(sandboxId)) {
+      await removeContainer(this.#engine, place);
+      this.#usage.forget(place.containerId);
+    }
+    this.#index.forget(sandboxId);
+    await rm(this.#options.runDir(sandboxId), { recursive: true, force: true });
+  }
+
+  async inspect(sandboxId: string): Promise<Container | undefined> {
+    const place = (await this.#index.findAll(sandboxId))[0];
+    return place === undefined ? undefined : this.#index.find(sandboxId, place.containerId);
+  }
+
+  list(): Promise<readonly Container[]> {
+    return this.#index.list();
+  }
+
+  async connect(sandboxId: string, signal?: AbortSignal): Promise<Duplex> {
+    try {
+      // The usual case needs nothing from the engine.
+      return await connectSocket(this.#socketPath(sandboxId), signal);
+    } catch (thrown) {
+      if (signal?.aborted === true || isAidoError(thrown)) throw thrown;
+      return this.#connectOtherwise(sandboxId, thrown, signal);
+    }
+  }
+
+  async #connectOtherwise(sandboxId: string, cause: unknown, signal?: AbortSignal): Promise<Duplex> {
+    const place = await this.#index.get(sandboxId);
+    const container = await this.#index.inspect(sandboxId, place.containerId);
+    if (container.state !== "running") {
+      throw new AidoError("CONTAINER_NOT_RUNNING", `Sandbox ${sandboxId} is not running`, {
+        details: { sandboxId, exitCode: container.exitCode },
+      });
+    }
+    if (place.transport === "exec") return connectExec(this.#engine, place, signal);
+    throw new AidoError("CONTAINER_LOST", `Sandbox ${sandboxId} runs, but its supervisor cannot be reached`, {
+      hint: `Remove it with \`aido destroy ${sandboxId}\` and make it anew.`,
+      details: { sandboxId },
+      cause,
+    });
+  }
+
+  async usage(sandboxId: string): Promise<ContainerUsage> {
+    const { containerId } = await this.#index.get(sandboxId);
+    return this.#usage.read(sandboxId, containerId);
+  }
+
+  watch(onEnd: (sandboxId: string) => void, signal: AbortSignal): Promise<void> {
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    return watchEnds(this.#engine, this.#options.scope, onEnd, either);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#engine.close();
+  }
+
+  #dial(place: Place, signal: AbortSignal): Promise<Duplex> {
+    return place.transport === "socket"
+      ? connectSocket(this.#socketPath(place.sandboxId), signal)
+      : connectExec(this.#engine, place, signal);
+  }
+
+  #socketPath(sandboxId: string): string {
+    return join(this.#options.runDir(sandboxId), "agent.sock");
+  }
+}

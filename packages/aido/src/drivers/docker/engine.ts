@@ -1,0 +1,85 @@
+import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
+import type Docker from "dockerode";
+import { type EngineAddress, toEngineAddress } from "./engine-address.ts";
+import { type EngineInfo, readEngineInfo } from "./engine-info.ts";
+import { loadDockerode } from "./load-dockerode.ts";
+import { type EngineAction, translateDockerError } from "./translate-docker-error.ts";
+
+export interface EngineOptions {
+  /** As in DOCKER_HOST; undefined is the machine's own engine. */
+  readonly host?: string | undefined;
+  /** Directory with ca.pem, cert.pem and key.pem, as in DOCKER_CERT_PATH. */
+  readonly certPath?: string | undefined;
+}
+
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** The connection to one Docker engine: bounded requests, translated errors, what the engine can do. */
+export class Engine {
+  readonly docker: Docker;
+  readonly address: EngineAddress;
+  readonly #agent: HttpAgent;
+  #info: Promise<EngineInfo> | undefined;
+
+  constructor(options: EngineOptions) {
+    this.address = toEngineAddress(options.host, options.certPath);
+    const secure = this.address.options.protocol === "https";
+    this.#agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxFreeSockets: 8 });
+    const agent = this.address.options.protocol === "ssh" ? {} : { agent: this.#agent };
+    this.docker = new (loadDockerode())({ ...this.address.options, ...agent } as Docker.DockerOptions);
+  }
+
+  /** One request. The signal it is given ends with the caller's, with the time limit, and never after it resolved. */
+  async call<T>(
+    action: EngineAction,
+    request: (signal: AbortSignal) => Promise<T>,
+    options: { signal?: AbortSignal | undefined; timeoutMs?: number } = {},
+  ): Promise<T> {
+    const { signal, timeoutMs = REQUEST_TIMEOUT_MS } = options;
+    signal?.throwIfAborted();
+    const controller = new AbortController();
+    const cancel = () => controller.abort(signal?.reason);
+    let timedOut = false;
+    const timer = setTimeout(() => {
+      timedOut = true;
+      controller.abort();
+    }, timeoutMs);
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      return await Promise.race([request(controller.signal), aborted(controller.signal)]);
+    } catch (thrown) {
+      if (signal?.aborted === true) throw signal.reason;
+      throw translateDockerError(thrown, {
+        ...action,
+        address: this.address.text,
+        ...(timedOut ? { timeoutMs } : {}),
+      });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** Asked once; `fresh` asks again, for those who report to people. */
+  info(options: { signal?: AbortSignal | undefined; fresh?: boolean } = {}): Promise<EngineInfo> {
+    if (this.#info !== undefined && options.fresh !== true) return this.#info;
+    const asked = readEngineInfo(this, options.signal);
+    this.#info = asked;
+    asked.catch(() => {
+      if (this.#info === asked) this.#info = undefined;
+    });
+    return asked;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+/** Not every request of the library takes a signal; its time limit holds all the same. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(new Error("aborted")), { once: true });
+  });
+}

@@ -1,0 +1,11 @@
+/** Ownership is by label: a container without the sandbox label and our scope is not ours, whatever its name. */
+export const LABEL = {
+  sandbox: "dev.aido.sandbox",
+  scope: "dev.aido.scope",
+  /** `uid:gid` that execs run as unless they say otherwise. */
+  user: "dev.aido.user",
+  /** `socket` or `exec`: how the host reaches the supervisor. */
+  transport: "dev.aido.transport",
+} as const;
+
+export type Transport = "socket" | "exec";

@@ -1,0 +1,104 @@
+import type Docker from "dockerode";
+import type { ContainerSpec } from "../../core/driver/driver.ts";
+import { LABEL, type Transport } from "./labels.ts";
+
+/** Where the supervisor and its socket are inside every sandbox. */
+export const AGENT_TARGET = "/.aido/aido-agent";
+export const RUN_TARGET = "/run/aido";
+export const SOCKET_TARGET = `${RUN_TARGET}/agent.sock`;
+
+export interface ContainerPlan {
+  readonly scope: string;
+  readonly runtime: string | undefined;
+  readonly user: { uid: number; gid: number };
+  readonly transport: Transport;
+  /** Host path of the supervisor to mount; undefined when it is copied into the container instead. */
+  readonly agentPath: string | undefined;
+  /** Host directory for the supervisor's socket; used by the socket transport. */
+  readonly runDir: string;
+  readonly enforcesDisk: boolean;
+}
+
+/** What the supervisor needs to become the exec's user, to end its processes and to give it its directory. */
+const SUPERVISOR_CAPABILITIES = ["SETUID", "SETGID", "SETPCAP", "KILL", "CHOWN"];
+const RUN_TMPFS_BYTES = 65_536;
+
+export function toContainerOptions(spec: ContainerSpec, plan: ContainerPlan): Docker.ContainerCreateOptions {
+  return {
+    Image: spec.image,
+    User: "0:0",
+    Entrypoint: [AGENT_TARGET, "supervise", "--socket", SOCKET_TARGET],
+    Cmd: [],
+    WorkingDir: "/",
+    Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
+    Labels: {
+      ...spec.labels,
+      [LABEL.sandbox]: spec.sandboxId,
+      [LABEL.scope]: plan.scope,
+      [LABEL.user]: `${plan.user.uid}:${plan.user.gid}`,
+      [LABEL.transport]: plan.transport,
+    },
+    Healthcheck: { Test: ["NONE"] },
+    StopSignal: "SIGTERM",
+    AttachStdin: false,
+    AttachStdout: false,
+    AttachStderr: false,
+    OpenStdin: false,
+    Tty: false,
+    HostConfig: toHostConfig(spec, plan),
+  };
+}
+
+function toHostConfig(spec: ContainerSpec, plan: ContainerPlan): Docker.HostConfig {
+  const { limits } = spec;
+  return {
+    ...(plan.runtime === undefined ? {} : { Runtime: plan.runtime }),
+    ...(spec.privileged
+      ? { Privileged: true }
+      : { CapDrop: ["ALL"], CapAdd: SUPERVISOR_CAPABILITIES, SecurityOpt: ["no-new-privileges"] }),
+    NetworkMode: spec.network,
+    Memory: limits.memoryBytes,
+    MemorySwap: limits.memoryBytes,
+    OomKillDisable: false,
+    NanoCpus: Math.round(limits.cpus * 1e9),
+    PidsLimit: limits.pids,
+    Ulimits: [
+      { Name: "nofile", Soft: limits.openFiles, Hard: limits.openFiles },
+      { Name: "core", Soft: 0, Hard: 0 },
+    ],
+    ...(plan.enforcesDisk && limits.diskBytes > 0 ? { StorageOpt: { size: String(limits.diskBytes) } } : {}),
+    Mounts: toMounts(spec, plan),
+    IpcMode: "private",
+    ReadonlyRootfs: false,
+    LogConfig: { Type: "none", Config: {} },
+    RestartPolicy: { Name: "no" },
+    PublishAllPorts: false,
+    AutoRemove: false,
+    Init: false,
+  };
+}
+
+/** Mounts rather than binds: a missing source is an error, not a new directory, and a colon is a letter like others. */
+function toMounts(spec: ContainerSpec, plan: ContainerPlan): Docker.MountSettings[] {
+  const bind = (source: string, target: string, readOnly: boolean): Docker.MountSettings => ({
+    Type: "bind",
+    Source: source,
+    Target: target,
+    ReadOnly: readOnly,
+    BindOptions: { Propagation: "rprivate", NonRecursive: true } as Docker.MountSettings["BindOptions"],
+  });
+  const run: Docker.MountSettings =
+    plan.transport === "socket"
+      ? bind(plan.runDir, RUN_TARGET, false)
+      : {
+          Type: "tmpfs",
+          Source: "",
+          Target: RUN_TARGET,
+          TmpfsOptions: { SizeBytes: RUN_TMPFS_BYTES, Mode: 0o700 },
+        };
+  return [
+    ...(plan.agentPath === undefined ? [] : [bind(plan.agentPath, AGENT_TARGET, true)]),
+    run,
+    ...spec.mounts.map((mount) => bind(mount.source, mount.target, mount.readOnly)),
+  ];
+}
