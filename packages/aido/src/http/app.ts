@@ -1,0 +1,157 @@
+import { randomUUID } from "node:crypto";
+import { AidoError } from "@aido/sdk/protocol";
+import { type Context, Hono } from "hono";
+import type { Logger } from "../core/logger.ts";
+import type { AuditTrail } from "./audit-trail.ts";
+import type { Authenticator } from "./auth/authenticator.ts";
+import { errorReply } from "./error-reply.ts";
+import type { HttpMetrics } from "./metrics.ts";
+import type { Operation } from "./operation.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+import { readJson } from "./read-json.ts";
+import type { RequestContext } from "./request-context.ts";
+
+export interface AppOptions {
+  operations: readonly Operation[];
+  authenticator: Authenticator;
+  rateLimiter: RateLimiter;
+  audit: AuditTrail;
+  metrics: HttpMetrics;
+  logger: Logger;
+  /** Of JSON bodies; streams are bounded by what they write to. */
+  maxBodyBytes: number;
+  /** Origins that browsers may call from; none by default. */
+  corsOrigins: readonly string[];
+  /** Aborted when the server drains; running requests go on, new ones are refused. */
+  isDraining: () => boolean;
+}
+
+const REQUEST_ID = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** The whole API as one function from request to reply, from a list of operations. */
+export function createApp(options: AppOptions): Hono {
+  const app = new Hono({ strict: false });
+  app.use(async (http, next) => {
+    cors(http, options.corsOrigins);
+    if (http.req.method === "OPTIONS") return http.body(null, 204);
+    await next();
+    return undefined;
+  });
+  for (const operation of options.operations) {
+    app.on(operation.method.toUpperCase(), operation.path, (http) => serve(operation, http, options));
+  }
+  app.notFound((http) => {
+    const paths = new Set(options.operations.map((operation) => operation.path));
+    const message = `There is no ${http.req.method} ${http.req.path}`;
+    const hint = `GET /docs shows all ${paths.size} paths.`;
+    return errorReply(new AidoError("RESOURCE_NOT_FOUND", message, { hint }), randomUUID()).response;
+  });
+  return app;
+}
+
+async function serve(operation: Operation, http: Context, options: AppOptions): Promise<Response> {
+  const started = performance.now();
+  const given = http.req.header("aido-request-id");
+  const requestId = given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
+  let request: RequestContext | undefined;
+  let response: Response;
+  let failure: AidoError | undefined;
+  try {
+    if (options.isDraining() && operation.scope !== "public") {
+      throw new AidoError("SHUTTING_DOWN", "The server is shutting down", { hint: "Ask again in a moment." });
+    }
+    request = await admit(operation, http, options, requestId);
+    const body =
+      operation.body === undefined ? undefined : await readJson(http.req.raw, options.maxBodyBytes);
+    response = await operation.handle({
+      params: operation.params?.parse(http.req.param()),
+      query: operation.query?.parse(queryOf(http)),
+      body: operation.body?.parse(body),
+      request,
+      http,
+    } as never);
+  } catch (thrown) {
+    const reply = errorReply(thrown, requestId);
+    failure = reply.error;
+    response = reply.response;
+  }
+  const durationMs = performance.now() - started;
+  finish(operation, http, options, { requestId, request, response, failure, durationMs });
+  response.headers.set("aido-request-id", requestId);
+  return response;
+}
+
+async function admit(
+  operation: Operation,
+  http: Context,
+  options: AppOptions,
+  requestId: string,
+): Promise<RequestContext> {
+  const logger = options.logger.child({ requestId });
+  const signal = http.req.raw.signal;
+  if (operation.scope === "public") {
+    return { requestId, logger, signal, principal: { owner: "public", name: "public", scopes: [] } };
+  }
+  const principal = await options.authenticator.authenticate(http.req.raw.headers, signal);
+  if (!principal.scopes.includes(operation.scope) && !principal.scopes.includes("admin")) {
+    throw new AidoError("FORBIDDEN", `This key may not do that; it needs the scope ${operation.scope}`);
+  }
+  for (const [name, value] of Object.entries(options.rateLimiter.take(principal.owner)))
+    http.header(name, value);
+  return { requestId, logger, signal, principal };
+}
+
+interface Outcome {
+  requestId: string;
+  request: RequestContext | undefined;
+  response: Response;
+  failure: AidoError | undefined;
+  durationMs: number;
+}
+
+function finish(operation: Operation, http: Context, options: AppOptions, outcome: Outcome): void {
+  const { requestId, request, response, failure, durationMs } = outcome;
+  options.metrics.request(operation.id, response.status, durationMs, failure?.code);
+  if (operation.quiet !== true && operation.scope !== "public") {
+    options.audit.record({
+      requestId,
+      operation: operation.id,
+      owner: request?.principal.owner ?? "unknown",
+      name: request?.principal.name ?? "unknown",
+      sandbox: http.req.param("containerId"),
+      status: response.status,
+      code: failure?.code,
+    });
+  }
+  const fields = {
+    event: operation.id,
+    status: response.status,
+    durationMs: Math.round(durationMs),
+    code: failure?.code,
+  };
+  if (failure?.code === "INTERNAL_SERVER_ERROR") {
+    options.logger.error(
+      { ...fields, requestId, error: failure.stack, cause: String(failure.cause) },
+      "request failed",
+    );
+  } else {
+    options.logger[operation.quiet === true ? "debug" : "info"]({ ...fields, requestId }, "request");
+  }
+}
+
+/** Repeated parameters become arrays; schemas say where that is allowed. */
+function queryOf(http: Context): Record<string, string | string[]> {
+  const all = http.req.queries();
+  return Object.fromEntries(
+    Object.entries(all).map(([name, values]) => [name, values.length === 1 ? (values[0] ?? "") : values]),
+  );
+}
+
+function cors(http: Context, origins: readonly string[]): void {
+  const origin = http.req.header("origin");
+  if (origin === undefined || !(origins.includes(origin) || origins.includes("*"))) return;
+  http.header("access-control-allow-origin", origin);
+  http.header("access-control-allow-headers", "authorization, content-type, idempotency-key, last-event-id");
+  http.header("access-control-allow-methods", "GET, POST, PUT, DELETE");
+  http.header("vary", "origin");
+}
