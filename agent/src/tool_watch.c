@@ -1,0 +1,191 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "path.h"
+#include "tool_io.h"
+#include "tool_tree.h"
+#include "tool_watch_nodes.h"
+
+#define MASK                                                                                                        \
+    (IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_ONLYDIR |     \
+     IN_EXCL_UNLINK)
+
+enum kind { READY = 0, CREATED = 1, MODIFIED = 2, REMOVED = 3, OVERFLOW = 4 };
+
+static int inotify = -1;
+static int base;
+
+static void report(enum kind kind, const struct node *node, const char *name)
+{
+    size_t size = 0;
+    const char *path = node ? node_path(node, name, &size) : "";
+    out_u8((uint8_t)kind);
+    out_str(path, size);
+}
+
+static void unwatch(int wd)
+{
+    inotify_rm_watch(inotify, wd);
+}
+
+/* Watches the directory fd, which is name beneath up; NULL when that is not possible. */
+static struct node *watch_directory(int fd, struct node *up, const char *name)
+{
+    /* inotify takes paths only, and one of any depth must do: the directory itself is `.` from inside. */
+    int wd = fchdir(fd) < 0 ? -1 : inotify_add_watch(inotify, ".", MASK);
+    /* A directory mounted into itself has one watch for both places. */
+    for (const struct node *above = up; wd >= 0 && above; above = above->up)
+        if (above->wd == wd)
+            return NULL;
+    if (wd >= 0)
+        return node_put(wd, up, name);
+    if (!up)
+        tool_fail(errno, NULL);
+    if (errno == ENOSPC)
+        report(OVERFLOW, up, name);
+    return NULL;
+}
+
+struct adding {
+    struct node *top; /* the directory the walk began in */
+    bool report;
+    struct node **above; /* nodes from top down to where the walk is */
+    size_t depth, cap;
+};
+
+static void descend(struct adding *adding, struct node *node)
+{
+    if (adding->depth == adding->cap)
+        adding->above = tool_alloc(adding->above, (adding->cap = adding->cap * 2 + 64) * sizeof *adding->above);
+    adding->above[adding->depth++] = node;
+}
+
+static bool add_enter(void *context, const struct tree_entry *entry)
+{
+    struct adding *adding = context;
+    struct node *up = adding->above[adding->depth - 1];
+    if (adding->report)
+        report(CREATED, up, entry->name);
+    if (!S_ISDIR(entry->st->st_mode))
+        return false;
+    int fd = openat(entry->dir, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct node *node = fd < 0 ? NULL : watch_directory(fd, up, entry->name);
+    if (fd >= 0)
+        close(fd);
+    /* Without a watch of its own there is nothing to hang deeper ones on. */
+    if (node)
+        descend(adding, node);
+    return node != NULL;
+}
+
+static void add_leave(void *context, const struct tree_entry *entry)
+{
+    (void)entry;
+    ((struct adding *)context)->depth--;
+}
+
+/* Watches fd and all beneath it. The watch comes before the look inside, so nothing is missed; it may be told twice. */
+static void add_tree(int fd, struct node *up, const char *name, bool tell)
+{
+    static struct adding adding;
+    static const struct tree_visitor visitor = {
+        .path_max = TREE_PATH_MAX, .enter = add_enter, .leave = add_leave};
+    adding.depth = 0;
+    adding.report = tell;
+    struct node *top = watch_directory(fd, up, name);
+    if (!top) {
+        close(fd);
+        return;
+    }
+    descend(&adding, top);
+    tree_walk(fd, &visitor, &adding);
+}
+
+static void start(void)
+{
+    if (inotify >= 0)
+        close(inotify);
+    inotify = inotify_init1(IN_CLOEXEC);
+    if (inotify < 0)
+        tool_fail(errno, NULL);
+    int fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        tool_fail(errno, NULL);
+    add_tree(fd, NULL, "", false);
+}
+
+static void directory_came(struct node *up, const char *name)
+{
+    size_t size;
+    const char *path = node_path(up, name, &size);
+    int fd = path_open(base, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, PATH_LINKS_NONE);
+    if (fd >= 0)
+        add_tree(fd, up, name, true);
+}
+
+/* False when the watched directory itself is gone. */
+static bool handle(const struct inotify_event *event)
+{
+    struct node *node = node_find(event->wd);
+    const char *name = event->len > 0 ? event->name : "";
+    if (!node)
+        return true;
+    if (event->mask & (IN_IGNORED | IN_DELETE_SELF | IN_UNMOUNT)) {
+        bool is_base = !node->up;
+        if (is_base)
+            report(REMOVED, node, "");
+        node_drop(node, unwatch);
+        return !is_base;
+    }
+    /* A directory's own attributes are told by the one that holds it. */
+    if (!name[0])
+        return true;
+    if (event->mask & (IN_CREATE | IN_MOVED_TO)) {
+        report(CREATED, node, name);
+        if (event->mask & IN_ISDIR)
+            directory_came(node, name);
+    } else if (event->mask & (IN_DELETE | IN_MOVED_FROM)) {
+        struct node *child = event->mask & IN_ISDIR ? node_child(node, name) : NULL;
+        report(REMOVED, node, name);
+        if (child)
+            node_drop(child, unwatch);
+    } else if (event->mask & (IN_MODIFY | IN_ATTRIB)) {
+        report(MODIFIED, node, name);
+    }
+    return true;
+}
+
+static void start_over(void)
+{
+    node_drop(NULL, NULL);
+    start();
+    /* After the new watches: who looks at everything now misses nothing. */
+    report(OVERFLOW, NULL, "");
+}
+
+int tool_watch(int argc, char **argv)
+{
+    (void)argc;
+    static char events[TOOL_BUFFER] __attribute__((aligned(__alignof__(struct inotify_event))));
+    base = tool_directory(argv[1], argv[2]);
+    start();
+    report(READY, NULL, "");
+    for (;;) {
+        out_flush();
+        size_t n = in_some(inotify, events, sizeof events);
+        for (size_t at = 0; at < n;) {
+            const struct inotify_event *event = (const void *)(events + at);
+            at += sizeof *event + event->len;
+            if (event->mask & IN_Q_OVERFLOW) {
+                start_over();
+                break;
+            }
+            if (!handle(event))
+                return 0;
+        }
+    }
+}
