@@ -16,35 +16,38 @@ export function docsPage(operations: readonly Operation[], version: string): str
   const tags = [...new Set(operations.map((operation) => operation.tag))];
   const sections = tags.map((tag) => {
     const own = operations.filter((operation) => operation.tag === tag);
-    return `<h2 id="${escape(tag)}">${escape(tag)}</h2>${own.map(entry).join("")}`;
+    return `<h2 id="${escapeHtml(tag)}">${escapeHtml(tag)}</h2>${own.map(entry).join("")}`;
   });
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Aido API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>${STYLE}</style></head><body>
-<h1>Aido API</h1><p class="dim">version ${escape(version)} · <a href="/openapi.json">openapi.json</a> ·
-${tags.map((tag) => `<a href="#${escape(tag)}">${escape(tag)}</a>`).join(" · ")}</p>
+<h1>Aido API</h1><p class="dim">version ${escapeHtml(version)} · <a href="/openapi.json">openapi.json</a> ·
+${tags.map((tag) => `<a href="#${escapeHtml(tag)}">${escapeHtml(tag)}</a>`).join(" · ")}</p>
 <p>Send <code>Authorization: Bearer &lt;key&gt;</code> when the server asks for a key. Errors are
 <code>{"error":{"code","message","hint","details","requestId"}}</code>.</p>${sections.join("")}</body></html>`;
 }
 
 function entry(operation: Operation): string {
-  const parts = [`<p>${escape(operation.summary)}. <span class="dim">Scope: ${operation.scope}.</span></p>`];
+  const parts = [
+    `<p>${escapeHtml(operation.summary)}. <span class="dim">Scope: ${operation.scope}.</span></p>`,
+  ];
   if (operation.query !== undefined) parts.push(block("Query", operation.query));
   if (operation.body !== undefined) parts.push(block("Body", operation.body));
-  if (operation.rawBody !== undefined) parts.push(`<p>Body: <code>${escape(operation.rawBody)}</code></p>`);
+  if (operation.rawBody !== undefined)
+    parts.push(`<p>Body: <code>${escapeHtml(operation.rawBody)}</code></p>`);
   for (const [status, reply] of Object.entries(operation.replies)) {
-    parts.push(`<p><code>${status}</code> ${escape(reply.description)}</p>`);
+    parts.push(`<p><code>${status}</code> ${escapeHtml(reply.description)}</p>`);
     if (reply.schema !== undefined) parts.push(block("Reply", reply.schema));
   }
   return `<details><summary><span class="method">${operation.method.toUpperCase()}</span>
-<code>${escape(operation.path)}</code> <span class="dim">${escape(operation.summary)}</span></summary>${parts.join("")}</details>`;
+<code>${escapeHtml(operation.path)}</code> <span class="dim">${escapeHtml(operation.summary)}</span></summary>${parts.join("")}</details>`;
 }
 
 function block(title: string, schema: z.ZodType): string {
   const json = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
   delete json.$schema;
-  return `<details><summary>${title}</summary><pre>${escape(JSON.stringify(json, null, 2))}</pre></details>`;
+  return `<details><summary>${title}</summary><pre>${escapeHtml(JSON.stringify(json, null, 2))}</pre></details>`;
 }
 
-function escape(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 }

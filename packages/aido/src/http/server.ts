@@ -1,0 +1,70 @@
+import type { IncomingMessage, Server } from "node:http";
+import type { Duplex } from "node:stream";
+import { AidoError } from "@aido/sdk/protocol";
+import { createAdaptorServer } from "@hono/node-server";
+import type { Hono } from "hono";
+import type { Logger } from "../core/logger.ts";
+
+export interface ServerOptions {
+  app: Hono;
+  host: string;
+  port: number;
+  upgrade: { handle: (request: IncomingMessage, socket: Duplex, head: Buffer) => void; close: () => void };
+  logger: Logger;
+  /** How long running requests may take to end on shutdown. */
+  drainMs: number;
+}
+
+export interface RunningServer {
+  readonly url: string;
+  /** Refuses new connections, waits for running requests, then cuts what is left. */
+  drain(): Promise<void>;
+}
+
+/** A client that sends its headers or body slower than this is cut off. */
+const HEADERS_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 10 * 60_000;
+
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const server = createAdaptorServer({ fetch: options.app.fetch }) as Server;
+  server.headersTimeout = HEADERS_TIMEOUT_MS;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.keepAliveTimeout = 65_000;
+  server.on("upgrade", options.upgrade.handle);
+  await listen(server, options.host, options.port);
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : options.port;
+  const host = options.host.includes(":") ? `[${options.host}]` : options.host;
+  return {
+    url: `http://${host}:${port}`,
+    drain: () =>
+      new Promise((resolve) => {
+        const cut = setTimeout(() => server.closeAllConnections(), options.drainMs);
+        server.close(() => {
+          clearTimeout(cut);
+          resolve();
+        });
+        server.closeIdleConnections();
+        options.upgrade.close();
+      }),
+  };
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause: NodeJS.ErrnoException) => {
+      const taken = cause.code === "EADDRINUSE";
+      reject(
+        new AidoError(
+          "RUNTIME_UNAVAILABLE",
+          `The server cannot listen on ${host}:${port}: ${cause.message}`,
+          {
+            cause,
+            hint: taken ? "Another program uses this port; choose one with --port." : undefined,
+          },
+        ),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+}
