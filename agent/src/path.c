@@ -40,14 +40,18 @@ static int open_by_kernel(int root, const char *path, int flags, enum path_links
     return (int)fd;
 }
 
+bool path_old_kernel(void)
+{
+    return getenv("AIDO_AGENT_OLD_KERNEL") != NULL;
+}
+
 int path_open(int root, const char *path, int flags, enum path_links links)
 {
     while (*path == '/')
         path++;
     if (!*path)
         path = ".";
-    /* The variable is for tests of the other way. */
-    if (strlen(path) < PATH_LIMIT && !getenv("AIDO_AGENT_NO_OPENAT2")) {
+    if (strlen(path) < PATH_LIMIT && !path_old_kernel()) {
         int fd = open_by_kernel(root, path, flags, links);
         /* Old kernels and seccomp filters answer with one of these; a name may also truly be refused so. */
         bool retry = errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == E2BIG || errno == EAGAIN;

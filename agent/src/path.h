@@ -19,6 +19,9 @@ struct place {
     char name[NAME_MAX + 1];
 };
 
+/* Whether to do without what old kernels and some file systems lack: set by tests of the other way. */
+bool path_old_kernel(void);
+
 /* open(2) beneath the directory root; -1 with errno set. Takes no O_CREAT. */
 int path_open(int root, const char *path, int flags, enum path_links links);
 

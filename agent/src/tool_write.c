@@ -42,10 +42,10 @@ static void new_name(void)
 static int open_named(void)
 {
     new_name();
+    named = 1;
     int fd = openat(temporary.dir, temporary.name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         tool_fail(errno, NULL);
-    named = 1;
     return fd;
 }
 
@@ -93,7 +93,7 @@ static int replace(const struct place *target, mode_t mode)
     temporary.dir = target->dir;
     tool_cleanup = unlink_temporary;
     /* A file without a name is gone with its process, whatever ends that. Not every file system has them. */
-    int fd = openat(target->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = path_old_kernel() ? -1 : openat(target->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     bool nameless = fd >= 0;
     if (!nameless)
         fd = open_named();

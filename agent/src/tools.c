@@ -34,6 +34,9 @@ int tool_main(int argc, char **argv)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    /* Forked, not executed: handlers of the supervisor would still be set. */
+    for (int number = 1; number < 32; number++)
+        signal(number, SIG_DFL);
     /* A reader that went away is an EPIPE like any other failure. */
     signal(SIGPIPE, SIG_IGN);
     umask(0);
