@@ -1,0 +1,173 @@
+/* Starts a program that outlives its starter, in cgroups, with limits and as a user. Runs on the host. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+enum { MAX_OPTIONS = 16 };
+
+struct limit {
+  int resource;
+  struct rlimit value;
+};
+
+struct launch {
+  const char *cgroups[MAX_OPTIONS];
+  int cgroup_count;
+  struct limit limits[MAX_OPTIONS];
+  int limit_count;
+  bool user;
+  uint32_t uid, gid;
+  const char *pidfile, *log;
+  char **argv;
+};
+
+struct failure {
+  int error;
+  char what[60];
+};
+
+static bool parse_number(const char *text, unsigned long long highest, unsigned long long *value) {
+  char *end;
+  errno = 0;
+  if (*text < '0' || *text > '9') return false;
+  *value = strtoull(text, &end, 10);
+  return errno == 0 && *end == 0 && *value <= highest;
+}
+
+static bool parse_limit(char *text, struct limit *limit) {
+  static const struct {
+    const char *name;
+    int resource;
+  } names[] = {{"as", RLIMIT_AS},         {"core", RLIMIT_CORE},   {"cpu", RLIMIT_CPU},     {"data", RLIMIT_DATA},
+               {"fsize", RLIMIT_FSIZE},   {"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK},
+               {"memlock", RLIMIT_MEMLOCK}};
+  char *equals = strchr(text, '=');
+  unsigned long long value;
+  if (equals == NULL || !parse_number(equals + 1, UINT64_MAX, &value)) return false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (strlen(names[i].name) != (size_t)(equals - text) || strncmp(names[i].name, text, (size_t)(equals - text)) != 0)
+      continue;
+    *limit = (struct limit){names[i].resource, {value, value}};
+    return true;
+  }
+  return false;
+}
+
+static bool parse_option(struct launch *l, const char *name, char *value, bool seen[2]) {
+  unsigned long long number;
+  bool uid = strcmp(name, "--uid") == 0;
+  if (uid || strcmp(name, "--gid") == 0) {
+    if (!parse_number(value, UINT32_MAX - 1, &number)) return false;
+    *(uid ? &l->uid : &l->gid) = (uint32_t)number;
+    seen[uid] = true;
+  } else if (strcmp(name, "--cgroup-procs") == 0 && l->cgroup_count < MAX_OPTIONS) {
+    l->cgroups[l->cgroup_count++] = value;
+  } else if (strcmp(name, "--rlimit") == 0 && l->limit_count < MAX_OPTIONS) {
+    return parse_limit(value, &l->limits[l->limit_count++]);
+  } else if (strcmp(name, "--pidfile") == 0) {
+    l->pidfile = value;
+  } else if (strcmp(name, "--log") == 0) {
+    l->log = value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+static bool parse(int argc, char **argv, struct launch *l) {
+  bool seen[2] = {false, false};
+  int i = 1;
+  for (; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2)
+    if (!parse_option(l, argv[i], argv[i + 1], seen)) return false;
+  if (i + 1 >= argc || strcmp(argv[i], "--") != 0 || seen[0] != seen[1]) return false;
+  l->user = seen[0];
+  l->argv = argv + i + 1;
+  return true;
+}
+
+static int write_pid(const char *path, int flags, pid_t pid) {
+  char text[24];
+  size_t length = decimal(text, (unsigned long)pid);
+  text[length++] = '\n';
+  int fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0600);
+  if (fd < 0) return errno;
+  int error = write(fd, text, length) == (ssize_t)length ? 0 : errno;
+  close(fd);
+  return error;
+}
+
+static int redirect(const char *log) {
+  int null = open("/dev/null", O_RDWR);
+  if (null < 0) return errno;
+  int out = log == NULL ? null : open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY, 0600);
+  if (out < 0) return errno;
+  return dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 ? errno : 0;
+}
+
+static _Noreturn void fail(int pipe, const char *what, int error) {
+  struct failure failure = {.error = error};
+  size_t length = strlen(what);
+  if (length >= sizeof failure.what) length = sizeof failure.what - 1;
+  memcpy(failure.what, what, length);
+  if (write(pipe, &failure, sizeof failure) < 0) _exit(2);
+  _exit(1);
+}
+
+/* The program's own process. `pipe` closes at execve, which is how the starter knows. */
+static _Noreturn void start(const struct launch *l, int pipe) {
+  int error;
+  for (int i = 0; i < l->cgroup_count; i++)
+    if ((error = write_pid(l->cgroups[i], 0, getpid())) != 0) fail(pipe, l->cgroups[i], error);
+  if (l->pidfile != NULL && (error = write_pid(l->pidfile, O_CREAT | O_TRUNC | O_NOFOLLOW, getpid())) != 0)
+    fail(pipe, l->pidfile, error);
+  if ((error = redirect(l->log)) != 0) fail(pipe, l->log != NULL ? l->log : "/dev/null", error);
+  if (dup3(pipe, 3, O_CLOEXEC) < 0 && pipe != 3) fail(pipe, "pipe", errno);
+  close_from(4);
+  for (int i = 0; i < l->limit_count; i++)
+    if (setrlimit(l->limits[i].resource, &l->limits[i].value) != 0) fail(3, "--rlimit", errno);
+  if (l->user) {
+    if (setgroups(0, NULL) != 0) fail(3, "setgroups", errno);
+    if (setresgid(l->gid, l->gid, l->gid) != 0) fail(3, "setgid", errno);
+    if (setresuid(l->uid, l->uid, l->uid) != 0) fail(3, "setuid", errno);
+  }
+  umask(022);
+  execvp(l->argv[0], l->argv);
+  fail(3, l->argv[0], errno);
+}
+
+int launch_main(int argc, char **argv) {
+  struct launch l = {0};
+  if (!parse(argc, argv, &l)) return complain(1, "launch: bad option", EINVAL);
+  int report[2], started[2];
+  if (pipe2(report, O_CLOEXEC) != 0 || pipe2(started, O_CLOEXEC) != 0) return complain(1, "pipe", errno);
+  pid_t middle = fork();
+  if (middle < 0) return complain(1, "fork", errno);
+  if (middle == 0) {
+    setsid();
+    pid_t pid = fork();
+    if (pid < 0) fail(report[1], "fork", errno);
+    if (pid == 0) start(&l, report[1]);
+    _exit(write(started[1], &pid, sizeof pid) == (ssize_t)sizeof pid ? 0 : 1);
+  }
+  close(report[1]);
+  close(started[1]);
+  while (waitpid(middle, NULL, 0) < 0 && errno == EINTR) continue;
+  struct failure failure;
+  ssize_t got;
+  while ((got = read(report[0], &failure, sizeof failure)) < 0 && errno == EINTR) continue;
+  if (got == (ssize_t)sizeof failure) return complain(1, failure.what, failure.error);
+  pid_t pid;
+  if (read(started[0], &pid, sizeof pid) != (ssize_t)sizeof pid) return complain(1, "launch", ECHILD);
+  char text[24];
+  size_t length = decimal(text, (unsigned long)pid);
+  text[length++] = '\n';
+  return write(1, text, length) == (ssize_t)length ? 0 : 1;
+}

@@ -1,0 +1,45 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+static void say(int fd, const char *text) {
+  if (write(fd, text, strlen(text)) < 0) return;
+}
+
+int complain(int code, const char *what, int error) {
+  say(2, "aido-agent: ");
+  say(2, what);
+  say(2, ": ");
+  say(2, strerror(error));
+  say(2, "\n");
+  return code;
+}
+
+size_t decimal(char *to, unsigned long value) {
+  char digits[20];
+  size_t count = 0;
+  do digits[count++] = (char)('0' + value % 10);
+  while ((value /= 10) > 0);
+  for (size_t i = 0; i < count; i++) to[i] = digits[count - 1 - i];
+  to[count] = 0;
+  return count;
+}
+
+int main(int argc, char **argv) {
+  const char *command = argc > 1 ? argv[1] : "";
+  if (strcmp(command, "supervise") == 0) return supervise_main(argc - 1, argv + 1);
+  if (strcmp(command, "connect") == 0) return connect_main(argc - 1, argv + 1);
+  if (strcmp(command, "launch") == 0) return launch_main(argc - 1, argv + 1);
+  if (strcmp(command, "--version") == 0) {
+    say(1, "aido-agent " AGENT_VERSION " protocol 1\n");
+    return 0;
+  }
+  say(2,
+      "usage: aido-agent supervise --socket PATH [--detach-mount DIR] [--cgroup DIR]\n"
+      "       aido-agent connect --socket PATH\n"
+      "       aido-agent launch [--cgroup-procs FILE]... [--uid N --gid N] [--rlimit NAME=N]... [--pidfile FILE]\n"
+      "                         [--log FILE] -- PROGRAM [ARGUMENT]...\n"
+      "       aido-agent --version\n");
+  return 125;
+}
