@@ -190,5 +190,7 @@ int complain(int code, const char *what, int error);
 /* Writes digits and a NUL, up to 21 bytes; returns the number of digits. */
 size_t decimal(char *to, unsigned long value);
 void close_from(int first);
+/* A socket listening at `path`, which may be longer than a socket address. -1 with errno. */
+int open_listener(const char *path);
 
 #endif

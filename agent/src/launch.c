@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +28,10 @@ struct launch {
   bool user;
   uint32_t uid, gid;
   const char *pidfile, *log;
+  unsigned handed; /* descriptors from 3 on that the program gets */
+  const char *listen, *stage;
+  const char *binds[MAX_OPTIONS];
+  int bind_count;
   char **argv;
 };
 
@@ -72,6 +78,15 @@ static bool parse_option(struct launch *l, const char *name, char *value, bool s
     l->cgroups[l->cgroup_count++] = value;
   } else if (strcmp(name, "--rlimit") == 0 && l->limit_count < MAX_OPTIONS) {
     return parse_limit(value, &l->limits[l->limit_count++]);
+  } else if (strcmp(name, "--fds") == 0) {
+    if (!parse_number(value, MAX_OPTIONS, &number)) return false;
+    l->handed = (unsigned)number;
+  } else if (strcmp(name, "--listen") == 0) {
+    l->listen = value;
+  } else if (strcmp(name, "--stage") == 0) {
+    l->stage = value;
+  } else if (strcmp(name, "--bind") == 0 && l->bind_count < MAX_OPTIONS) {
+    l->binds[l->bind_count++] = value;
   } else if (strcmp(name, "--pidfile") == 0) {
     l->pidfile = value;
   } else if (strcmp(name, "--log") == 0) {
@@ -88,6 +103,7 @@ static bool parse(int argc, char **argv, struct launch *l) {
   for (; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2)
     if (!parse_option(l, argv[i], argv[i + 1], seen)) return false;
   if (i + 1 >= argc || strcmp(argv[i], "--") != 0 || seen[0] != seen[1]) return false;
+  if (l->bind_count > 0 && l->stage == NULL) return false;
   l->user = seen[0];
   l->argv = argv + i + 1;
   return true;
@@ -121,26 +137,65 @@ static _Noreturn void fail(int pipe, const char *what, int error) {
   _exit(1);
 }
 
+/* Puts every descriptor in its place: those handed on, the listener after them, then the pipe; closes the rest.
+   Returns the pipe's new number. */
+static int arrange(const struct launch *l, int pipe, int listener) {
+  int place = 3 + (int)l->handed;
+  int high = place + 2;
+  if ((pipe = fcntl(pipe, F_DUPFD_CLOEXEC, high)) < 0) _exit(2);
+  if (l->listen != NULL) {
+    if ((listener = fcntl(listener, F_DUPFD_CLOEXEC, high)) < 0 || dup2(listener, place) < 0) fail(pipe, "--listen", errno);
+    place++;
+  }
+  if (dup3(pipe, place, O_CLOEXEC) < 0) fail(pipe, "pipe", errno);
+  close_from(place + 1);
+  return place;
+}
+
+/* In a mount namespace of its own, mounts each path as DIRECTORY/0, DIRECTORY/1 and so on: the program's user may be
+   unable to reach them by the names they have. All are opened before DIRECTORY covers some of them. */
+static void stage(const struct launch *l, int pipe) {
+  int opened[MAX_OPTIONS];
+  struct stat status[MAX_OPTIONS];
+  if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) fail(pipe, "--stage", errno);
+  for (int i = 0; i < l->bind_count; i++) {
+    opened[i] = open(l->binds[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (opened[i] < 0 || fstat(opened[i], &status[i]) != 0) fail(pipe, l->binds[i], errno);
+  }
+  if (mount("aido", l->stage, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755") != 0 || chdir(l->stage) != 0)
+    fail(pipe, l->stage, errno);
+  for (int i = 0; i < l->bind_count; i++) {
+    char name[24], source[48] = "/proc/self/fd/";
+    name[decimal(name, (unsigned long)i)] = 0;
+    source[14 + decimal(source + 14, (unsigned long)opened[i])] = 0;
+    int made = S_ISDIR(status[i].st_mode) ? mkdir(name, 0755) : mknod(name, S_IFREG | 0644, 0);
+    if (made != 0 || mount(source, name, NULL, MS_BIND, NULL) != 0) fail(pipe, l->binds[i], errno);
+    close(opened[i]);
+  }
+  if (chdir("/") != 0) fail(pipe, "/", errno);
+}
+
 /* The program's own process. `pipe` closes at execve, which is how the starter knows. */
 static _Noreturn void start(const struct launch *l, int pipe) {
-  int error;
+  int error, listener = -1;
+  if (l->listen != NULL && (listener = open_listener(l->listen)) < 0) fail(pipe, l->listen, errno);
   for (int i = 0; i < l->cgroup_count; i++)
     if ((error = write_pid(l->cgroups[i], 0, getpid())) != 0) fail(pipe, l->cgroups[i], error);
   if (l->pidfile != NULL && (error = write_pid(l->pidfile, O_CREAT | O_TRUNC | O_NOFOLLOW, getpid())) != 0)
     fail(pipe, l->pidfile, error);
   if ((error = redirect(l->log)) != 0) fail(pipe, l->log != NULL ? l->log : "/dev/null", error);
-  if (dup3(pipe, 3, O_CLOEXEC) < 0 && pipe != 3) fail(pipe, "pipe", errno);
-  close_from(4);
+  pipe = arrange(l, pipe, listener);
+  if (l->stage != NULL) stage(l, pipe);
   for (int i = 0; i < l->limit_count; i++)
-    if (setrlimit(l->limits[i].resource, &l->limits[i].value) != 0) fail(3, "--rlimit", errno);
+    if (setrlimit(l->limits[i].resource, &l->limits[i].value) != 0) fail(pipe, "--rlimit", errno);
   if (l->user) {
-    if (setgroups(0, NULL) != 0) fail(3, "setgroups", errno);
-    if (setresgid(l->gid, l->gid, l->gid) != 0) fail(3, "setgid", errno);
-    if (setresuid(l->uid, l->uid, l->uid) != 0) fail(3, "setuid", errno);
+    if (setgroups(0, NULL) != 0) fail(pipe, "setgroups", errno);
+    if (setresgid(l->gid, l->gid, l->gid) != 0) fail(pipe, "setgid", errno);
+    if (setresuid(l->uid, l->uid, l->uid) != 0) fail(pipe, "setuid", errno);
   }
   umask(022);
   execvp(l->argv[0], l->argv);
-  fail(3, l->argv[0], errno);
+  fail(pipe, l->argv[0], errno);
 }
 
 int launch_main(int argc, char **argv) {

@@ -201,7 +201,7 @@ static _Noreturn void run(void) {
 /* ---- start ---- */
 
 /* Binds by base name from within the directory: the path may be longer than a socket address. */
-static int open_listener(const char *path) {
+int open_listener(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   const char *slash = strrchr(path, '/');
   const char *name = slash != NULL ? slash + 1 : path;
@@ -224,6 +224,19 @@ static int open_listener(const char *path) {
   /* Who owns the directory is who will connect. */
   if (stat(".", &status) == 0 && status.st_uid != geteuid() && lchown(name, status.st_uid, status.st_gid) != 0) errno = 0;
   return chdir("/") == 0 ? fd : -1;
+}
+
+/* A listening socket that our starter opened, put at 3. */
+static int take_listener(int handed) {
+  int listening = 0;
+  socklen_t length = sizeof listening;
+  if (getsockopt(handed, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) != 0) return -1;
+  if (!listening) {
+    errno = EINVAL;
+    return -1;
+  }
+  if (handed != 3 && dup2(handed, 3) < 0) return -1;
+  return fcntl(3, F_SETFD, FD_CLOEXEC) == 0 && fcntl(3, F_SETFL, O_NONBLOCK) == 0 ? 3 : -1;
 }
 
 static bool open_signals(void) {
@@ -259,27 +272,29 @@ static int detach(const char *directory) {
 }
 
 int supervise_main(int argc, char **argv) {
-  const char *socket_path = NULL, *mount = NULL, *cgroup = "/sys/fs/cgroup";
+  const char *socket_path = NULL, *mount = NULL, *cgroup = "/sys/fs/cgroup", *handed = NULL;
   for (int i = 1; i < argc; i += 2) {
     const char **option = strcmp(argv[i], "--socket") == 0         ? &socket_path
                           : strcmp(argv[i], "--detach-mount") == 0 ? &mount
                           : strcmp(argv[i], "--cgroup") == 0       ? &cgroup
+                          : strcmp(argv[i], "--listen-fd") == 0    ? &handed
                                                                    : NULL;
     if (option == NULL || i + 1 == argc) return complain(EXIT_START_FAILED, argv[i], EINVAL);
     *option = argv[i + 1];
   }
-  if (socket_path == NULL) return complain(EXIT_START_FAILED, "--socket", EINVAL);
+  if ((socket_path == NULL) == (handed == NULL)) return complain(EXIT_START_FAILED, "--socket or --listen-fd", EINVAL);
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   scrub_environment();
   the.pid = the.highest = getpid();
+  int fd = handed == NULL ? -1 : take_listener(atoi(handed));
+  if (handed != NULL && fd < 0) return complain(EXIT_START_FAILED, "--listen-fd", errno);
+  close_from(fd < 0 ? 3 : fd + 1);
   while ((the.null = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && the.null < 3) fcntl(the.null, F_SETFD, 0);
-  close_from(the.null < 3 ? 3 : the.null + 1);
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   open_memory_events(cgroup);
   if (getrandom(&the.boot, sizeof the.boot, 0) != (ssize_t)sizeof the.boot || !loop_open() || !open_signals())
     return complain(EXIT_START_FAILED, "start", errno);
-  int fd = open_listener(socket_path);
-  if (fd < 0) return complain(EXIT_START_FAILED, socket_path, errno);
+  if (fd < 0 && (fd = open_listener(socket_path)) < 0) return complain(EXIT_START_FAILED, socket_path, errno);
   if (mount != NULL) {
     int failed = detach(mount);
     if (failed != 0) return failed;
