@@ -1,0 +1,95 @@
+import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import type { Mount } from "../../core/driver/driver.ts";
+import { ETC_DIRECTORIES } from "./etc-files.ts";
+import type { SandboxState } from "./sandbox-state.ts";
+
+const AGENT_INSIDE = "/.aido/aido-agent";
+const CGROUP_INSIDE = "/.aido/cgroup";
+const ROOT_DIRECTORIES = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+
+export interface BwrapLayout {
+  state: SandboxState;
+  hostname: string;
+  agentPath: string;
+  etc: string;
+  /** Mounted at the workdir unless one of the sandbox's mounts is. */
+  work: string;
+  memoryCgroup: string | undefined;
+  /** Bytes that each memory-backed directory may hold. */
+  temporaryBytes: number;
+  seccompFd: number;
+  statusFd: number;
+  /** The supervisor's listening socket. It is handed over open, so that its directory need not be visible inside. */
+  listenFd: number;
+  /** Where bubblewrap's user finds a path of the host. */
+  reach: (path: string) => string;
+}
+
+/** Everything a sandbox sees of the host is named here; nothing else is visible. */
+export function bwrapArguments(layout: BwrapLayout): string[] {
+  const { state } = layout;
+  return [
+    ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+    ...(state.network === "host" ? [] : ["--unshare-net"]),
+    ...["--uid", `${state.user.uid}`, "--gid", `${state.user.gid}`, "--hostname", layout.hostname],
+    ...["--as-pid-1", "--cap-drop", "ALL"],
+    ...["--seccomp", `${layout.seccompFd}`, "--json-status-fd", `${layout.statusFd}`],
+    ...hostPrograms(),
+    ...etc(layout),
+    ...["--proc", "/proc", "--dev", "/dev"],
+    ...temporary("/tmp", layout.temporaryBytes),
+    ...temporary("/var/tmp", layout.temporaryBytes),
+    ...temporary("/run", layout.temporaryBytes),
+    ...mounts(layout),
+    ...["--ro-bind", layout.reach(layout.agentPath), AGENT_INSIDE],
+    ...(layout.memoryCgroup === undefined ? [] : ["--ro-bind", layout.memoryCgroup, CGROUP_INSIDE]),
+    ...["--remount-ro", "/", "--chdir", "/", "--"],
+    ...[AGENT_INSIDE, "supervise", "--listen-fd", `${layout.listenFd}`],
+    ...(layout.memoryCgroup === undefined ? [] : ["--cgroup", CGROUP_INSIDE]),
+  ];
+}
+
+/** Every path of aido's own that is mounted; the user that bubblewrap runs as may be unable to reach them. */
+export function ownSources(layout: BwrapLayout): string[] {
+  return [layout.agentPath, layout.etc, ...workspaceMounts(layout).map((mount) => mount.source)];
+}
+
+/** /usr and what the distribution keeps beside it or links into it. */
+export function hostPrograms(): string[] {
+  const rest = ROOT_DIRECTORIES.flatMap((name) => {
+    const path = join("/", name);
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return [];
+    return found.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
+  });
+  return ["--ro-bind", "/usr", "/usr", ...rest];
+}
+
+function etc(layout: BwrapLayout): string[] {
+  const shared = ["/etc/ld.so.cache", ...ETC_DIRECTORIES.map((name) => join("/etc", name))];
+  if (layout.state.network === "host") shared.push("/etc/resolv.conf");
+  return [
+    "--ro-bind",
+    layout.reach(layout.etc),
+    "/etc",
+    ...shared.filter((path) => existsSync(path)).flatMap((path) => ["--ro-bind", realpathSync(path), path]),
+  ];
+}
+
+function temporary(path: string, bytes: number): string[] {
+  return ["--size", `${bytes}`, "--perms", "1777", "--tmpfs", path];
+}
+
+function mounts(layout: BwrapLayout): string[] {
+  return workspaceMounts(layout).flatMap((mount) => [
+    mount.readOnly ? "--ro-bind" : "--bind",
+    layout.reach(mount.source),
+    mount.target,
+  ]);
+}
+
+function workspaceMounts({ state, work }: BwrapLayout): Mount[] {
+  const isMounted = state.mounts.some((mount) => mount.target === state.workdir);
+  return [...(isMounted ? [] : [{ source: work, target: state.workdir, readOnly: false }]), ...state.mounts];
+}

@@ -1,0 +1,28 @@
+/** The sandbox's own /etc: nothing in it tells about the host. */
+export function etcFiles(sandbox: {
+  hostname: string;
+  home: string;
+  uid: number;
+  gid: number;
+}): Readonly<Record<string, string>> {
+  const { hostname, home, uid, gid } = sandbox;
+  const users = [`sandbox:x:${uid}:${gid}:sandbox:${home}:/bin/bash`];
+  const groups = [`sandbox:x:${gid}:`];
+  if (uid !== 0) users.unshift("root:x:0:0:root:/root:/usr/sbin/nologin");
+  if (gid !== 0) groups.unshift("root:x:0:");
+  if (uid !== 65534) users.push("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin");
+  if (gid !== 65534) groups.push("nogroup:x:65534:");
+  const lines = (text: readonly string[]) => `${text.join("\n")}\n`;
+  return {
+    passwd: lines(users),
+    group: lines(groups),
+    hostname: lines([hostname]),
+    hosts: lines(["127.0.0.1 localhost", "::1 localhost ip6-localhost", `127.0.1.1 ${hostname}`]),
+    "nsswitch.conf": lines(["passwd: files", "group: files", "hosts: files dns"]),
+    // Mount points must exist beforehand, since the directory is read-only inside.
+    "ld.so.cache": "",
+    "resolv.conf": "",
+  };
+}
+
+export const ETC_DIRECTORIES = ["alternatives", "ssl/certs"] as const;

@@ -1,0 +1,89 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { AidoError } from "@aido/sdk/protocol";
+import type { DriverCapabilities } from "../../core/driver/driver.ts";
+import { type CgroupHierarchy, findCgroupHierarchy } from "./cgroup-hierarchy.ts";
+import { ensureProgram, type PackageOptions } from "./ensure-packages.ts";
+import { hostUser } from "./host-user.ts";
+import { bootId } from "./process-table.ts";
+import type { Processor } from "./seccomp-filter.ts";
+import { checkUserNamespaces } from "./user-namespaces.ts";
+
+/** What this machine has that sandboxes are made of. */
+export interface Machine {
+  bwrap: string;
+  version: string;
+  processor: Processor;
+  isRoot: boolean;
+  cgroups: CgroupHierarchy | undefined;
+}
+
+/** Rejects with RUNTIME_UNAVAILABLE and what to type when something is missing that there is no way around. */
+export async function examineMachine(root: string, options: PackageOptions): Promise<Machine> {
+  if (process.platform !== "linux" || (process.arch !== "x64" && process.arch !== "arm64")) {
+    throw new AidoError("RUNTIME_UNAVAILABLE", `The local driver needs Linux on x64 or arm64`, {
+      hint: "Start Docker and use the Docker driver.",
+    });
+  }
+  const bwrap = await ensureProgram(
+    { program: "bwrap", package: "bubblewrap", within: options.searchPath },
+    options,
+  );
+  const user = options.isRoot ? hostUser(root) : undefined;
+  return {
+    bwrap,
+    version: await checkedVersion(root, bwrap, user),
+    processor: process.arch,
+    isRoot: options.isRoot,
+    cgroups: findCgroupHierarchy(),
+  };
+}
+
+/** Trying costs as much as a whole start, so a success is remembered until bubblewrap or the boot changes. */
+async function checkedVersion(root: string, bwrap: string, user: number | undefined): Promise<string> {
+  const memory = join(root, ".checked.json");
+  const key = `${bootId()} ${bwrap} ${statSync(bwrap).mtimeMs} ${user ?? process.getuid?.()}`;
+  try {
+    const known = JSON.parse(readFileSync(memory, "utf8")) as { key: string; version: string };
+    if (known.key === key) return known.version;
+  } catch {
+    // Nothing is known yet.
+  }
+  await checkUserNamespaces(bwrap, user === undefined ? undefined : { uid: user, gid: user });
+  const { stdout } = await promisify(execFile)(bwrap, ["--version"], { timeout: 10_000 });
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  writeFileSync(`${memory}.${process.pid}`, JSON.stringify({ key, version: stdout.trim() }));
+  renameSync(`${memory}.${process.pid}`, memory);
+  return stdout.trim();
+}
+
+export function toCapabilities(machine: Machine): DriverCapabilities {
+  const has = machine.cgroups?.parents ?? {};
+  const enforced = {
+    cpus: has.cpu !== undefined,
+    memory: has.memory !== undefined,
+    // Without control groups the number is limited per user, which helps only if each sandbox has its own.
+    pids: has.pids !== undefined || machine.isRoot,
+    disk: false,
+  };
+  const warnings = [
+    "Sandboxes see the host's own /usr, read-only; only their workdir and temporary directories can be written.",
+  ];
+  const hint = machine.isRoot ? "the kernel offers none" : "this user may not make any; root may";
+  if (!enforced.memory) warnings.push(`Memory is not limited: that needs control groups, and ${hint}.`);
+  if (!enforced.cpus) warnings.push(`Processor time is not limited: that needs control groups, and ${hint}.`);
+  if (!enforced.pids)
+    warnings.push(`The number of processes is not limited: that needs control groups, and ${hint}.`);
+  return {
+    version: machine.version,
+    isolations: ["container"],
+    networks: ["none", "host"],
+    enforced,
+    users: false,
+    images: false,
+    privileged: false,
+    warnings,
+  };
+}

@@ -1,0 +1,38 @@
+import { join } from "node:path";
+
+/** One sandbox's directory below the driver's root. Only `work` and `etc` are visible inside. */
+export class SandboxPaths {
+  readonly directory: string;
+
+  constructor(root: string, sandboxId: string) {
+    this.directory = join(root, sandboxId);
+  }
+
+  /** Holds the supervisor's socket. */
+  get run(): string {
+    return join(this.directory, "run");
+  }
+
+  get socket(): string {
+    return join(this.run, "agent.sock");
+  }
+
+  get etc(): string {
+    return join(this.directory, "etc");
+  }
+
+  /** The workdir of a sandbox that has no mount for it; survives stop and start. */
+  get work(): string {
+    return join(this.directory, "work");
+  }
+
+  /** What bubblewrap tells: first process, exit code. */
+  get status(): string {
+    return join(this.directory, "status.json");
+  }
+
+  /** What bubblewrap and the supervisor complain about. */
+  get log(): string {
+    return join(this.directory, "supervisor.log");
+  }
+}
