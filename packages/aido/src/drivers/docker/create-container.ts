@@ -3,6 +3,7 @@ import { AidoError } from "@aido/sdk/protocol";
 import type { ContainerSpec } from "../../core/driver/driver.ts";
 import { agentArchive } from "./agent-archive.ts";
 import type { Engine } from "./engine.ts";
+import { giveMounts } from "./give-mounts.ts";
 import type { Transport } from "./labels.ts";
 import { runtimeFor } from "./runtimes.ts";
 import { toContainerOptions } from "./to-container-options.ts";
@@ -38,10 +39,12 @@ export async function createContainer(
   // The other runtimes have a kernel or a user namespace of their own, which a socket does not cross.
   const transport: Transport = info.sharesSockets && spec.isolation === "container" ? "socket" : "exec";
   if (transport === "socket") await mkdir(runDir, { recursive: true, mode: 0o700 });
+  const user = spec.user ?? hostUser();
+  await giveMounts(spec.mounts, user);
   const options = toContainerOptions(spec, {
     scope,
     runtime,
-    user: spec.user ?? hostUser(),
+    user,
     transport,
     agentPath: local ? agentPath : undefined,
     runDir,

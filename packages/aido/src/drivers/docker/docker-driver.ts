@@ -97,7 +97,8 @@ export class DockerDriver implements Driver {
   }
 
   async stop(sandboxId: string, graceMs: number, signal?: AbortSignal): Promise<void> {
-    const place = await this.#index.get(sandboxId);
+    const place = (await this.#index.findAll(sandboxId))[0];
+    if (place === undefined) return;
     await stopContainer(this.#engine, place, graceMs, signal);
     this.#usage.forget(place.containerId);
   }

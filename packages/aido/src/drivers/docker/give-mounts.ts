@@ -1,0 +1,24 @@
+import { lchown, lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Mount } from "../../core/driver/driver.ts";
+
+type User = { readonly uid: number; readonly gid: number };
+
+/**
+ * Hands what is mounted writable to the sandbox's user. A tree whose top is already theirs has been in a sandbox's
+ * hands: what lies below is hostile, and the host stays out of it.
+ */
+export async function giveMounts(mounts: readonly Mount[], user: User): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  for (const { source, readOnly } of mounts) {
+    if (!readOnly && (await lstat(source)).uid !== user.uid) await giveTree(source, user);
+  }
+}
+
+/** The top last, so that an interrupted run starts over. */
+async function giveTree(path: string, user: User): Promise<void> {
+  if ((await lstat(path)).isDirectory()) {
+    for (const name of await readdir(path)) await giveTree(join(path, name), user);
+  }
+  await lchown(path, user.uid, user.gid);
+}

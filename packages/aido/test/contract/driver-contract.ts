@@ -1,0 +1,18 @@
+import { describe } from "vitest";
+import type { DriverSuite } from "./driver-backend.ts";
+import { connectionContract } from "./driver-connection.ts";
+import { isolationContract } from "./driver-isolation.ts";
+import { lifeContract } from "./driver-life.ts";
+import { limitsContract } from "./driver-limits.ts";
+
+/** What every driver does, whatever it runs sandboxes on. Each backend's own test file calls it. */
+export function driverContract(name: string, suite: DriverSuite): void {
+  describe(`driver contract on ${name}`, () => {
+    describe("life", () => lifeContract(suite));
+    describe("connection", () => connectionContract(suite));
+    if (suite.isolates) {
+      describe("isolation", () => isolationContract(suite));
+      describe("limits", () => limitsContract(suite));
+    }
+  });
+}
