@@ -1,0 +1,27 @@
+import type { CliContext, DoctorCheck } from "../context.ts";
+import { printResult } from "../output/print.ts";
+import { printable } from "../output/printable.ts";
+
+const MARKS = { ok: "ok", warning: "warn", failed: "FAIL" } as const;
+const COLOURS = { ok: 32, warning: 33, failed: 31 } as const;
+
+export async function doctor(context: CliContext): Promise<number> {
+  const backend = await context.open();
+  const report = await backend.doctor();
+  const colour = context.stdout.isTerminal && !context.env["NO_COLOR"];
+  await printResult(context, report, () => {
+    const checks = report.checks.map((check) => describe(check, colour)).join("");
+    const verdict = report.ok
+      ? `\nSandboxes run with the driver ${printable(report.driver ?? "-")}.\n`
+      : "\nNo driver can run sandboxes on this machine yet.\n";
+    return checks + verdict;
+  });
+  return report.ok ? 0 : 1;
+}
+
+function describe({ name, status, message, hint }: DoctorCheck, colour: boolean): string {
+  const mark = MARKS[status].padEnd(4);
+  const shown = colour ? `\u001b[${COLOURS[status]}m${mark}\u001b[0m` : mark;
+  const next = hint === undefined || status === "ok" ? "" : `      ${" ".repeat(14)}${printable(hint)}\n`;
+  return `${shown}  ${printable(name).padEnd(14)}${printable(message)}\n${next}`;
+}

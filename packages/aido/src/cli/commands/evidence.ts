@@ -1,0 +1,48 @@
+import { AidoError, type EvidenceEntry, type EvidenceVerdict } from "@aido/sdk/protocol";
+import type { CliContext } from "../context.ts";
+import { isBrokenPipe } from "../output/byte-sink.ts";
+import { note, printJsonLine, printResult } from "../output/print.ts";
+import { printable } from "../output/printable.ts";
+
+/** One line per entry, printed as it is read: a long history needs no memory. */
+export async function showEvidence(context: CliContext, sandbox: string): Promise<number> {
+  const { aido } = await context.open();
+  try {
+    for await (const entry of aido.evidence.read(sandbox)) {
+      if (context.globals.json) await printJsonLine(context, entry);
+      else await context.stdout.write(`${printable(line(entry))}\n`);
+    }
+  } catch (thrown) {
+    if (!isBrokenPipe(thrown)) throw thrown;
+  }
+  return 0;
+}
+
+export async function verifyEvidence(context: CliContext, sandbox: string | undefined): Promise<number> {
+  const { aido } = await context.open();
+  const verdicts = await aido.evidence.verify(sandbox);
+  if (verdicts.length === 0) await note(context, "There is no evidence yet.");
+  await printResult(context, verdicts, () => verdicts.map(describe).join(""));
+  if (verdicts.every(({ ok }) => ok)) return 0;
+  const broken = verdicts.filter(({ ok }) => !ok).map(({ sandboxId }) => sandboxId);
+  if (context.globals.json) return new AidoError("EVIDENCE_BROKEN", "").exitCode;
+  throw new AidoError("EVIDENCE_BROKEN", `The evidence of ${broken.join(", ")} is not as aido wrote it`, {
+    hint: "Lines before the first problem can still be trusted.",
+    details: { broken },
+  });
+}
+
+function line(entry: EvidenceEntry): string {
+  const detail = entry.detail === undefined ? "" : `  ${JSON.stringify(entry.detail)}`;
+  return `${String(entry.seq).padStart(4)}  ${entry.timestamp}  ${entry.event.padEnd(18)}  ${entry.actor}${detail}`;
+}
+
+function describe(verdict: EvidenceVerdict): string {
+  const head = `${verdict.ok ? "ok    " : "BROKEN"}  ${printable(verdict.sandboxId)}  ${verdict.entries} entries\n`;
+  return (
+    head +
+    verdict.problems
+      .map((each) => `        line ${each.line}: ${each.problem}: ${printable(each.message)}\n`)
+      .join("")
+  );
+}

@@ -1,0 +1,68 @@
+import { AidoError, type OutputChunk, type OutputStream } from "@aido/sdk/protocol";
+import type { CliContext } from "../context.ts";
+import { note } from "../output/print.ts";
+import { pumpOutput } from "../output/pump-output.ts";
+
+export interface LogsOptions {
+  sandbox?: string;
+  exec?: string;
+  follow?: boolean;
+  stdout?: boolean;
+  stderr?: boolean;
+  separate?: boolean;
+}
+
+type Chunks = AsyncIterable<OutputChunk & { step?: string | undefined }>;
+
+/** Output goes where the task sent it, in the order it came; `--separate` shows one stream after the other. */
+export async function logs(
+  context: CliContext,
+  positional: string | undefined,
+  options: LogsOptions,
+): Promise<number> {
+  const sandbox = options.sandbox ?? positional;
+  check(options, sandbox);
+  const backend = await context.open();
+  const stop = new AbortController();
+  const source = (): Chunks => {
+    const range = { follow: options.follow ?? false };
+    return options.exec !== undefined && sandbox !== undefined
+      ? backend.aido.execs.output(sandbox, options.exec, range, stop.signal)
+      : backend.runs.logs({ sandbox, ...range }, stop.signal);
+  };
+  const removers = (["SIGINT", "SIGTERM"] as const).map((name) =>
+    context.signals.on(name, () => stop.abort()),
+  );
+  try {
+    for (const hide of passes(options)) {
+      if (options.separate) await note(context, `==> ${hide.includes("stdout") ? "stderr" : "stdout"} <==`);
+      await pumpOutput(context, source(), { hide, onClosed: () => stop.abort() });
+    }
+  } catch (thrown) {
+    if (!stop.signal.aborted) throw thrown;
+  } finally {
+    for (const remove of removers) remove();
+  }
+  return 0;
+}
+
+function check(options: LogsOptions, sandbox: string | undefined): void {
+  if (options.exec !== undefined && sandbox === undefined) {
+    throw new AidoError("VALIDATION_ERROR", "--exec needs the sandbox it ran in", {
+      hint: `Write: aido logs <sandbox> --exec ${options.exec}`,
+    });
+  }
+  if (options.separate && options.follow) {
+    throw new AidoError("VALIDATION_ERROR", "--separate and --follow exclude each other", {
+      hint: "Follow one stream with --stdout or --stderr.",
+    });
+  }
+}
+
+/** What each pass over the recorded output leaves out. */
+function passes(options: LogsOptions): readonly (readonly OutputStream[])[] {
+  const both = Boolean(options.stdout) === Boolean(options.stderr);
+  if (options.separate && both) return [["stderr"], ["stdout"]];
+  if (both) return [[]];
+  return [[options.stdout ? "stderr" : "stdout"]];
+}

@@ -1,0 +1,37 @@
+import type { RunOptions } from "@aido/sdk";
+import type { Backend, CliContext } from "../context.ts";
+import { parseDuration } from "../options/duration.ts";
+import { parsePairs } from "../options/pairs.ts";
+import { toLimits } from "./create.ts";
+import type { RunCommandOptions } from "./run.ts";
+
+/** A sandbox of its own for one task, as its options say; the rest fits the task's extension. */
+export async function upForTask(
+  context: CliContext,
+  runs: Backend["runs"],
+  request: { path: string; options: RunCommandOptions; how: RunOptions },
+): Promise<string> {
+  const { path, options, how } = request;
+  const [{ implicitSpec }, { readTask }] = await Promise.all([
+    import("../../spec/implicit-spec.ts"),
+    import("../../spec/read-task.ts"),
+  ]);
+  await readTask(path);
+  const { spec } = implicitSpec(path);
+  const runtime = options.runtime ?? options.image ?? spec.runtime;
+  const ttlMs = options.ttl === undefined ? spec.ttlMs : parseDuration(options.ttl, "--ttl");
+  const wanted = {
+    ...spec,
+    runtime,
+    ttlMs,
+    limits: { ...spec.limits, ...toLimits(options) },
+    env: { ...spec.env, ...parsePairs(options.env ?? [], "--env", (name) => context.env[name]) },
+  };
+  // JSON strings are YAML strings. Environment values stay out of the copy: they may be secrets.
+  const specText = `name: ${JSON.stringify(spec.name)}\nruntime: ${JSON.stringify(runtime)}\nttl: ${Math.ceil(ttlMs / 1000)}s\n`;
+  const { id } = await runs.up(
+    { spec: wanted, specText, inputs: [], autoDestroy: options.autoDestroy, implicit: true },
+    how,
+  );
+  return id;
+}

@@ -1,0 +1,77 @@
+import type { Aido, Runs } from "@aido/sdk";
+import type { ByteSink } from "./output/byte-sink.ts";
+import type { ProgressLine } from "./output/progress-line.ts";
+
+/** What a command may touch. Everything ambient (environment, clock, streams, signals) is handed in here. */
+export interface CliContext {
+  readonly globals: GlobalOptions;
+  readonly stdin: Keyboard;
+  readonly stdout: ByteSink;
+  readonly stderr: ByteSink;
+  readonly progress: ProgressLine;
+  readonly signals: SignalSource;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly version: string;
+  now(): Date;
+  /** The backend, opened once and closed by whoever made the context. */
+  open(): Promise<Backend>;
+}
+
+export interface GlobalOptions {
+  json: boolean;
+  verbose: boolean;
+  quiet: boolean;
+  driver: string | undefined;
+  dataDir: string | undefined;
+  config: string | undefined;
+  server: string | undefined;
+}
+
+export interface Backend {
+  readonly aido: Aido;
+  readonly runs: Runs;
+  /** What this machine can do, per driver; a driver that does not answer is part of the answer. */
+  doctor(): Promise<DoctorReport>;
+  /** Every setting, its value as text (secrets hidden) and where it came from. */
+  settings(): Promise<readonly Setting[]>;
+}
+
+export interface DoctorReport {
+  ok: boolean;
+  /** The driver that is used when none is named. */
+  driver: string | undefined;
+  checks: readonly DoctorCheck[];
+}
+
+export interface DoctorCheck {
+  name: string;
+  status: "ok" | "warning" | "failed";
+  message: string;
+  hint?: string | undefined;
+}
+
+export interface Setting {
+  key: string;
+  value: unknown;
+  source: string;
+}
+
+/** Standard input: bytes, and on a terminal the size and the switch between line and raw mode. */
+export interface Keyboard {
+  readonly isTerminal: boolean;
+  /** Ends with the input, or when `stop` is called. */
+  chunks(): AsyncIterable<Uint8Array>;
+  stop(): void;
+  setRawMode(raw: boolean): void;
+}
+
+export type SignalName = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGWINCH" | "SIGQUIT";
+
+export interface SignalSource {
+  /** Returns the function that takes the handler away again. */
+  on(signal: SignalName, handler: () => void): () => void;
+  /** Ends this process by the signal, at once. */
+  die(signal: SignalName): void;
+  terminalSize(): { rows: number; cols: number };
+}

@@ -1,0 +1,14 @@
+import type { CliContext } from "../context.ts";
+
+/** What a command's declaration hands over: the work itself is imported when it is asked for, not before. */
+export interface Action {
+  run: (context: CliContext) => Promise<number>;
+  /** The command passes another's exit code through, so aido's own failures are 125. */
+  passesExitCode?: boolean;
+  /** With `--json` it prints one value per line, so a failure is the last of them. */
+  streams?: boolean;
+}
+
+export type Act = (action: Action) => Promise<void>;
+
+export const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];

@@ -1,0 +1,28 @@
+import { Command } from "commander";
+import { declareAboutCommands } from "./about-commands.ts";
+import type { Act } from "./act.ts";
+import { declareExecCommands } from "./exec-commands.ts";
+import { declareRunCommands } from "./run-commands.ts";
+import { declareSandboxCommands } from "./sandbox-commands.ts";
+
+/** The whole command line as declarations. Nothing here does work: see `Act`. */
+export function buildProgram(version: string, act: Act): Command {
+  const program = new Command("aido")
+    .description("Sandboxes for AI agents and untrusted code, on your own machine")
+    .usage("<command> [options]")
+    .option("--json", "print results as JSON; streams as one JSON value per line")
+    .option("--driver <name>", "where sandboxes run: docker or local (default: docker when it is there)")
+    .option("--data-dir <path>", "where aido keeps its data (default: ./.aido)")
+    .option("--config <path>", "a configuration file")
+    .option("--server <url>", "use an aido server instead of this machine (also AIDO_URL)")
+    .option("--verbose", "say more: steps, causes of errors, more columns")
+    .option("-q, --quiet", "say less: no notes and progress; lists print ids only")
+    .version(version, "-V, --version", "print the version")
+    .helpCommand("help [command]", "show help for a command")
+    .showHelpAfterError("(add --help for what can be written)");
+  declareRunCommands(program, act);
+  declareSandboxCommands(program, act);
+  declareExecCommands(program, act);
+  declareAboutCommands(program, act);
+  return program;
+}

@@ -1,0 +1,107 @@
+import { AidoError, toAidoError } from "@aido/sdk/protocol";
+import { CommanderError } from "commander";
+import { EXIT } from "./commands/exit-code.ts";
+import type { CliContext, GlobalOptions } from "./context.ts";
+import { isBrokenPipe } from "./output/byte-sink.ts";
+import { printJsonLine } from "./output/print.ts";
+import { printError } from "./output/print-error.ts";
+import type { Action } from "./program/act.ts";
+import { buildProgram } from "./program/build-program.ts";
+import { insertSeparator } from "./program/insert-separator.ts";
+
+export interface CliSetup {
+  version: string;
+  makeContext: (globals: GlobalOptions) => CliContext;
+}
+
+/** Parses, acts, and turns every outcome into an exit code. Throws nothing. */
+export async function runCli(argv: readonly string[], { version, makeContext }: CliSetup): Promise<number> {
+  let code = 0;
+  const text = { out: "", err: "" };
+  const program = buildProgram(version, async (action) => {
+    code = await perform(action, makeContext(globalOptions(program.opts())));
+  });
+  // Commander's own text is kept and printed below, so that it takes the same way as all other output.
+  configure(program, text);
+  try {
+    await program.parseAsync(insertSeparator(argv, program), { from: "user" });
+    return code;
+  } catch (thrown) {
+    const context = makeContext(globalOptions({ json: asksForJson(argv) }));
+    if (!(thrown instanceof CommanderError)) return printError(thrown, errorOutput(context));
+    return finish(thrown, text, context);
+  }
+}
+
+async function perform(action: Action, context: CliContext): Promise<number> {
+  try {
+    return await action.run(context);
+  } catch (thrown) {
+    context.progress.clear();
+    if (isBrokenPipe(thrown)) return 0;
+    const exit = await report(thrown, action, context);
+    return action.passesExitCode ? EXIT.aidoFailed : exit;
+  }
+}
+
+async function report(thrown: unknown, action: Action, context: CliContext): Promise<number> {
+  if (!action.streams || !context.globals.json) return printError(thrown, errorOutput(context));
+  const error = toAidoError(thrown);
+  await printJsonLine(context, { type: "error", ...error.toBody() });
+  return error.exitCode;
+}
+
+type Configurable = ReturnType<typeof buildProgram>;
+
+function configure(command: Configurable, text: { out: string; err: string }): void {
+  command.exitOverride().configureOutput({
+    writeOut: (part) => {
+      text.out += part;
+    },
+    writeErr: (part) => {
+      text.err += part;
+    },
+  });
+  for (const child of command.commands) configure(child, text);
+}
+
+async function finish(
+  thrown: CommanderError,
+  text: { out: string; err: string },
+  context: CliContext,
+): Promise<number> {
+  if (thrown.exitCode === 0 || text.err === "" || thrown.code === "commander.help") {
+    await context.stdout.write(text.out).catch(() => undefined);
+    await context.stderr.write(text.err).catch(() => undefined);
+    return thrown.exitCode === 0 ? 0 : 2;
+  }
+  const [message = "", ...rest] = text.err.trim().split("\n");
+  const hint = rest
+    .map((line) => line.trim())
+    .filter(Boolean)
+    .join(" ");
+  const error = new AidoError("VALIDATION_ERROR", message.replace(/^error: /, ""), { hint });
+  return printError(error, errorOutput(context));
+}
+
+function errorOutput(context: CliContext) {
+  const { json, verbose } = context.globals;
+  return { stdout: context.stdout, stderr: context.stderr, json, verbose };
+}
+
+function asksForJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  return argv.slice(0, end < 0 ? undefined : end).includes("--json");
+}
+
+function globalOptions(options: Partial<GlobalOptions>): GlobalOptions {
+  return {
+    json: options.json ?? false,
+    verbose: options.verbose ?? false,
+    quiet: options.quiet ?? false,
+    driver: options.driver,
+    dataDir: options.dataDir,
+    config: options.config,
+    server: options.server,
+  };
+}

@@ -1,0 +1,53 @@
+import type { Backend, CliContext, GlobalOptions } from "../context.ts";
+import { MemorySink } from "../output/memory-sink.ts";
+import { ProgressLine } from "../output/progress-line.ts";
+import { FakeKeyboard } from "./fake-keyboard.ts";
+import { FakeSignals } from "./fake-signals.ts";
+
+export interface FakeContext extends CliContext {
+  readonly stdout: MemorySink;
+  readonly stderr: MemorySink;
+  readonly stdin: FakeKeyboard;
+  readonly signals: FakeSignals;
+}
+
+export interface FakeContextOptions {
+  globals?: Partial<GlobalOptions>;
+  stdout?: MemorySink;
+  stderr?: MemorySink;
+  stdin?: FakeKeyboard;
+  backend?: Backend;
+  env?: Record<string, string>;
+  cwd?: string;
+  now?: Date;
+}
+
+/** A command's surroundings in memory. */
+export function fakeContext(options: FakeContextOptions = {}): FakeContext {
+  const stderr = options.stderr ?? new MemorySink();
+  return {
+    globals: {
+      json: false,
+      verbose: false,
+      quiet: false,
+      driver: undefined,
+      dataDir: undefined,
+      config: undefined,
+      server: undefined,
+      ...options.globals,
+    },
+    stdin: options.stdin ?? new FakeKeyboard(),
+    stdout: options.stdout ?? new MemorySink(),
+    stderr,
+    progress: new ProgressLine(stderr, "quiet"),
+    signals: new FakeSignals(),
+    env: options.env ?? {},
+    cwd: options.cwd ?? "/",
+    version: "0.0.0",
+    now: () => options.now ?? new Date("2026-01-01T00:00:00Z"),
+    open: () =>
+      options.backend === undefined
+        ? Promise.reject(new Error("This test has no backend"))
+        : Promise.resolve(options.backend),
+  };
+}
