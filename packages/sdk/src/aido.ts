@@ -13,6 +13,7 @@ import type {
   SandboxStats,
   TerminalSize,
 } from "./protocol/index.ts";
+import type { Runs } from "./runs.ts";
 
 /**
  * What every front end is written against. Core implements it in this process; the HTTP client implements
@@ -23,6 +24,7 @@ export interface Aido {
   readonly execs: Execs;
   readonly files: Files;
   readonly evidence: Evidence;
+  readonly runs: Runs;
   close(): Promise<void>;
 }
 

@@ -1,5 +1,43 @@
+import type { Network, ResourceLimits } from "./sandbox.ts";
+
 export const RUN_STATUSES = ["pending", "running", "completed", "failed", "timeout"] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** The runtimes with a name of their own; every other value is an image. */
+export const RUNTIME_IMAGES = {
+  python: "python:3.12-slim",
+  node: "node:20-slim",
+  bash: "ubuntu:22.04",
+} as const;
+export type RuntimeName = keyof typeof RUNTIME_IMAGES;
+
+/** What a `sandbox.yaml` says, with its units converted. */
+export interface RunSpec {
+  name: string;
+  /** A name of RUNTIME_IMAGES or an image. */
+  runtime: string;
+  ttlMs: number;
+  /** Patterns of project files that are copied to /inputs. */
+  inputs: readonly string[];
+  /** Paths or patterns beneath /outputs that the task is expected to write. */
+  outputs: readonly string[];
+  limits: Partial<ResourceLimits>;
+  /** Limit of one task or step; 0 means none but the ttl. */
+  timeoutMs: number;
+  env: Readonly<Record<string, string>>;
+  network: Network;
+  /** Empty for a sandbox that runs the tasks it is given. */
+  steps: readonly StepSpec[];
+}
+
+export interface StepSpec {
+  name: string;
+  /** Relative to the project. */
+  task: string;
+  /** 0 means the spec's own limit. */
+  timeoutMs: number;
+  env: Readonly<Record<string, string>>;
+}
 
 /** The content of `run.json`, a public file format. */
 export interface RunRecord {
@@ -15,6 +53,8 @@ export interface RunRecord {
   autoDestroy: boolean;
   /** One entry per step of a pipeline; absent for a single task. */
   steps?: readonly StepRecord[];
+  /** Why aido itself could not run the task or see it to its end. */
+  error?: string;
 }
 
 export interface StepRecord {
@@ -30,6 +70,7 @@ export interface RunSummary {
   sandboxId: string;
   status: RunStatus;
   task: string;
+  /** 124 after a timeout; null when nobody saw how the task ended. */
   exitCode: number | null;
   durationMs: number;
   stdout: string;
@@ -40,4 +81,5 @@ export interface RunSummary {
   startedAt: string;
   completedAt: string;
   steps?: readonly StepRecord[];
+  error?: string;
 }

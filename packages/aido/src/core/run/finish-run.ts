@@ -1,0 +1,102 @@
+import type { RunRecord, RunSummary } from "@aido/sdk/protocol";
+import { type Captured, captureOutputs } from "./capture-outputs.ts";
+import { matchesGlob } from "./glob.ts";
+import type { RunDeps } from "./run-deps.ts";
+import type { RunJournal } from "./run-journal.ts";
+import type { RunOutcome } from "./run-outcome.ts";
+import type { RunPlan } from "./run-plan.ts";
+import { writeJson } from "./write-atomically.ts";
+
+const NOTHING: Captured = { files: [], bytes: 0, skipped: [], skippedTotal: 0, renamed: [] };
+
+/**
+ * Ends the container unless it is to stay, captures the outputs and writes down how the run ended. Doing it
+ * twice gives the same result, so that a process which dies in the middle can be followed by another.
+ */
+export async function finishRun(
+  deps: RunDeps,
+  journal: RunJournal,
+  plan: RunPlan,
+  outcome: RunOutcome,
+): Promise<RunSummary> {
+  const { sandboxId } = plan;
+  // Before the outputs are read: nothing writes to them any more.
+  if (plan.autoDestroy) await deps.lifecycle.finish(sandboxId, outcome.status);
+  const completedAt = deps.clock.now();
+  const captured = await capture(deps, journal, sandboxId);
+  const record = await journal.record(sandboxId);
+  const summary = toSummary(plan, outcome, { captured, record, completedAt });
+  await writeJson(journal.layout(sandboxId).summary, summary);
+  await deps.evidence.append(sandboxId, `run.${outcome.status}`, {
+    task: record.task,
+    exitCode: outcome.exitCode,
+    durationMs: summary.durationMs,
+    outputFiles: captured.files.length,
+    ...(summary.missingOutputs.length === 0 ? {} : { missingOutputs: summary.missingOutputs }),
+    ...(outcome.error === undefined ? {} : { error: outcome.error }),
+  });
+  await journal.writeRecord({
+    ...record,
+    status: outcome.status,
+    completedAt: summary.completedAt,
+    duration: summary.durationMs,
+    exitCode: outcome.exitCode,
+    ...(outcome.error === undefined ? {} : { error: outcome.error }),
+  });
+  await journal.close(sandboxId, outcome.status, completedAt);
+  return summary;
+}
+
+async function capture(deps: RunDeps, journal: RunJournal, sandboxId: string): Promise<Captured> {
+  const layout = journal.layout(sandboxId);
+  try {
+    const captured = await captureOutputs(layout.mountedOutputs, layout.outputs, {
+      limits: deps.captureLimits,
+    });
+    const { files, bytes, skipped, skippedTotal, renamed } = captured;
+    await deps.evidence.append(sandboxId, "outputs.captured", {
+      files: files.length,
+      bytes,
+      ...(skippedTotal === 0 ? {} : { skipped, skippedTotal }),
+      ...(renamed.length === 0 ? {} : { renamed }),
+    });
+    return captured;
+  } catch (thrown) {
+    // How the task ended is worth more than its files: it is written down whatever becomes of them.
+    deps.logger.error({ event: "run.capture", sandboxId, err: thrown }, "outputs could not be captured");
+    await deps.evidence.append(sandboxId, "run.error", {
+      error: `outputs could not be captured: ${String(thrown)}`,
+    });
+    return NOTHING;
+  }
+}
+
+function toSummary(
+  plan: RunPlan,
+  outcome: RunOutcome,
+  about: { captured: Captured; record: RunRecord; completedAt: Date },
+): RunSummary {
+  const { captured, record, completedAt } = about;
+  const declared = plan.spec.outputs;
+  return {
+    sandboxId: plan.sandboxId,
+    status: outcome.status,
+    task: record.task,
+    exitCode: outcome.exitCode,
+    durationMs: Math.max(0, completedAt.getTime() - plan.startedAt.getTime()),
+    stdout: "outputs/stdout.log",
+    stderr: "outputs/stderr.log",
+    outputFiles: captured.files,
+    missingOutputs: declared.filter((pattern) => !captured.files.some((file) => isDeclared(pattern, file))),
+    startedAt: plan.startedAt.toISOString(),
+    completedAt: completedAt.toISOString(),
+    ...(record.steps === undefined ? {} : { steps: record.steps }),
+    ...(outcome.error === undefined ? {} : { error: outcome.error }),
+  };
+}
+
+/** A declared directory is there when anything in it is. */
+function isDeclared(pattern: string, file: string): boolean {
+  const plain = pattern.replace(/\/+$/, "");
+  return matchesGlob(plain, file) || file.startsWith(`${plain}/`);
+}

@@ -1,0 +1,86 @@
+import type { RunOptions, UpRequest } from "@aido/sdk";
+import { AidoError, type RunRecord } from "@aido/sdk/protocol";
+import { runtimeImage } from "./run-command.ts";
+import type { RunDeps } from "./run-deps.ts";
+import type { RunJournal } from "./run-journal.ts";
+import { IMPLICIT_LABEL, RUN_LABEL, RUN_LABEL_VALUE, SPEC_LABEL } from "./run-labels.ts";
+import { RunLayout } from "./run-layout.ts";
+import { pendingSteps } from "./run-plan.ts";
+import { storeFiles } from "./store-files.ts";
+import { writeAtomically, writeJson } from "./write-atomically.ts";
+
+/** Makes the sandbox of a run: record, directories, inputs, image. What fails half-way is taken away again. */
+export async function prepareRun(
+  deps: RunDeps,
+  journal: RunJournal,
+  request: UpRequest,
+  options: RunOptions,
+): Promise<RunRecord> {
+  const { spec } = request;
+  const autoDestroy = request.autoDestroy ?? true;
+  checkTasks(request);
+  const sandbox = await deps.lifecycle.prepare(
+    {
+      profile: "aido",
+      image: runtimeImage(spec.runtime),
+      env: spec.env,
+      network: spec.network,
+      limits: spec.limits,
+      ttlMs: autoDestroy ? spec.ttlMs : 0,
+      labels: {
+        [RUN_LABEL]: RUN_LABEL_VALUE,
+        [SPEC_LABEL]: spec.name,
+        [IMPLICIT_LABEL]: request.implicit === true ? "yes" : "no",
+      },
+    },
+    { mounts: (id) => new RunLayout(deps.dataDir, id).mounts },
+  );
+  try {
+    const layout = journal.layout(sandbox.id);
+    await layout.make();
+    await writeAtomically(layout.specText, request.specText);
+    await writeJson(layout.spec, spec);
+    await storeFiles(layout.inputs, request.inputs, options.signal);
+    await storeFiles(layout.tasks, request.tasks ?? [], options.signal);
+    const record: RunRecord = {
+      id: sandbox.id,
+      sandbox: spec.name,
+      status: "pending",
+      task: "",
+      startedAt: null,
+      completedAt: null,
+      duration: null,
+      exitCode: null,
+      container: { id: null, image: sandbox.image },
+      autoDestroy,
+      ...(spec.steps.length === 0 ? {} : { steps: pendingSteps(spec) }),
+    };
+    await journal.writeRecord(record);
+    await deps.store.runs.put({
+      sandboxId: sandbox.id,
+      status: "pending",
+      task: "",
+      execId: undefined,
+      autoDestroy,
+      startedAt: undefined,
+      completedAt: undefined,
+    });
+    await deps.lifecycle.fetchImage(sandbox.id, options);
+    return record;
+  } catch (thrown) {
+    await deps.evidence.append(sandbox.id, "run.error", {
+      error: thrown instanceof Error ? thrown.message : String(thrown),
+    });
+    await deps.sandboxes.destroy(sandbox.id);
+    throw thrown;
+  }
+}
+
+function checkTasks({ spec, tasks }: UpRequest): void {
+  const sent = new Set((tasks ?? []).map((task) => task.path));
+  const missing = spec.steps.find((step) => !sent.has(step.task));
+  if (missing === undefined) return;
+  throw new AidoError("TASK_NOT_FOUND", `The task ${missing.task} of step ${missing.name} was not sent`, {
+    details: { step: missing.name, task: missing.task },
+  });
+}

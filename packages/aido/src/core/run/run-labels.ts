@@ -1,0 +1,9 @@
+/** Marks sandboxes made for runs. */
+export const RUN_LABEL = "dev.aido.front";
+export const RUN_LABEL_VALUE = "run";
+/** The spec's name; several sandboxes may share it. */
+export const SPEC_LABEL = "dev.aido.spec";
+/** `active` from before a run's first effect until all of it is recorded. */
+export const RUN_STATE_LABEL = "dev.aido.run";
+/** `yes` for sandboxes that no later task is put into. */
+export const IMPLICIT_LABEL = "dev.aido.implicit";

@@ -1,0 +1,74 @@
+import { chmod, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { DataDir } from "../data-dir.ts";
+import type { Mount } from "../driver/driver.ts";
+
+/** The files of one run. All but `work` and `mountedOutputs` are out of the sandbox's reach or read-only there. */
+export class RunLayout {
+  readonly root: string;
+  readonly execs: string;
+  readonly mountedOutputs: string;
+
+  constructor(dataDir: DataDir, sandboxId: string) {
+    this.root = dataDir.sandbox(sandboxId);
+    this.execs = dataDir.execs(sandboxId);
+    this.mountedOutputs = join(dataDir.mounts(sandboxId), "outputs");
+  }
+
+  get specText(): string {
+    return join(this.root, "sandbox.yaml");
+  }
+
+  /** The spec with its units converted, so that reading it needs no YAML. */
+  get spec(): string {
+    return join(this.root, "spec.json");
+  }
+
+  get record(): string {
+    return join(this.root, "run.json");
+  }
+
+  get owners(): string {
+    return join(this.root, "owners");
+  }
+
+  get inputs(): string {
+    return join(this.root, "inputs");
+  }
+
+  get work(): string {
+    return join(this.root, "work");
+  }
+
+  get tasks(): string {
+    return join(this.root, "task");
+  }
+
+  get outputs(): string {
+    return join(this.root, "outputs");
+  }
+
+  get summary(): string {
+    return join(this.outputs, "summary.json");
+  }
+
+  get mounts(): readonly Mount[] {
+    return [
+      { source: this.inputs, target: "/inputs", readOnly: true },
+      { source: this.tasks, target: "/task", readOnly: true },
+      { source: this.work, target: "/work", readOnly: false },
+      { source: this.mountedOutputs, target: "/outputs", readOnly: false },
+    ];
+  }
+
+  /** The sandbox's user is not ours, so what it may write is open to all; the directory above is closed to others. */
+  async make(): Promise<void> {
+    for (const path of [this.inputs, this.tasks, this.work, this.mountedOutputs, this.outputs]) {
+      await mkdir(path, { recursive: true });
+    }
+    await chmod(this.inputs, 0o755);
+    await chmod(this.tasks, 0o755);
+    await chmod(this.work, 0o777);
+    await chmod(this.mountedOutputs, 0o777);
+  }
+}

@@ -1,0 +1,142 @@
+import { constants, type Dirent } from "node:fs";
+import { open, readdir, realpath, stat } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
+import type { RunFile } from "@aido/sdk";
+import { AidoError } from "@aido/sdk/protocol";
+import { compileGlob, type GlobSegment, segmentFits } from "../core/run/glob.ts";
+import { isInnerPath } from "./inner-path.ts";
+
+const MAX_FILES = 100_000;
+
+/**
+ * The project files that the patterns name, each once, in the order of their names. Wildcards pass over
+ * dot-directories and `node_modules`; a directory stands for all it holds. Linked files count with their
+ * content, as long as it lies in the project.
+ */
+export async function collectInputs(
+  projectDir: string,
+  patterns: readonly string[],
+): Promise<readonly RunFile[]> {
+  const root = await realpath(projectDir);
+  const found = new Map<string, string>();
+  for (const pattern of patterns) {
+    const before = found.size;
+    const walk = new InputWalk(root, pattern, found);
+    await walk.run();
+    if (found.size === before && !walk.matched) {
+      throw new AidoError("INPUT_NOT_FOUND", `No file matches the input ${JSON.stringify(pattern)}`, {
+        hint: `Patterns are relative to ${projectDir}. Correct or remove it.`,
+        details: { pattern, projectDir },
+      });
+    }
+  }
+  const paths = [...found.keys()].sort();
+  return await Promise.all(paths.map((path) => toRunFile(path, found.get(path) ?? "")));
+}
+
+/** A file of the project as part of a request; its content is read when it is asked for. */
+export async function toRunFile(path: string, source: string): Promise<RunFile> {
+  const { mode } = await stat(source);
+  return {
+    path,
+    executable: (mode & 0o111) !== 0,
+    async *content() {
+      const file = await open(source, constants.O_RDONLY | constants.O_NOFOLLOW);
+      yield* file.createReadStream() as AsyncIterable<Uint8Array>;
+    },
+  };
+}
+
+class InputWalk {
+  matched = false;
+  readonly #root: string;
+  readonly #pattern: string;
+  readonly #found: Map<string, string>;
+
+  constructor(root: string, pattern: string, found: Map<string, string>) {
+    this.#root = root;
+    this.#pattern = pattern;
+    this.#found = found;
+  }
+
+  async run(): Promise<void> {
+    if (!isInnerPath(this.#pattern)) throw this.#leaves(this.#pattern);
+    const alternatives = compileGlob(this.#pattern);
+    if (alternatives === undefined) {
+      throw new AidoError(
+        "INVALID_SPEC",
+        `The input ${JSON.stringify(this.#pattern)} has too many alternatives`,
+      );
+    }
+    for (const segments of alternatives) {
+      if (segments.some((segment) => segment.kind === "literal" && segment.text === ".."))
+        throw this.#leaves(this.#pattern);
+      await this.#directory("", segments);
+    }
+  }
+
+  async #directory(path: string, segments: readonly GlobSegment[]): Promise<void> {
+    const [segment, ...rest] = segments;
+    if (segment === undefined) return;
+    if (segment.kind === "literal") return await this.#entry(join(path, segment.text), rest);
+    if (segment.kind === "any")
+      await this.#directory(path, rest.length === 0 ? [{ kind: "wild", test: /^(?!\.)/ }] : rest);
+    for (const entry of await this.#list(path)) {
+      if (isSkipped(entry)) continue;
+      const child = join(path, entry.name);
+      if (segment.kind === "any") {
+        // Links are not followed here: a link to a parent would never end.
+        if (entry.isDirectory()) await this.#directory(child, segments);
+      } else if (segmentFits(segment, entry.name)) {
+        await this.#entry(child, rest);
+      }
+    }
+  }
+
+  async #entry(path: string, rest: readonly GlobSegment[]): Promise<void> {
+    const real = await realpath(join(this.#root, path)).catch(missingAsUndefined);
+    if (real === undefined) return;
+    if (real !== this.#root && !real.startsWith(this.#root + sep)) throw this.#leaves(path);
+    const info = await stat(real);
+    if (info.isFile() && rest.length === 0) this.#add(path, real);
+    if (!info.isDirectory()) return;
+    if (rest.length > 0) await this.#directory(path, rest);
+    else if (this.#namesDirectory(path)) await this.#directory(path, [{ kind: "any" }]);
+  }
+
+  /** `data` and `data/` mean what is in it; a directory that `*` happens to match is passed over. */
+  #namesDirectory(path: string): boolean {
+    return relative(path, this.#pattern.replace(/\/+$/, "")) === "";
+  }
+
+  #add(path: string, real: string): void {
+    this.matched = true;
+    this.#found.set(path.split(sep).join("/"), real);
+    if (this.#found.size <= MAX_FILES) return;
+    throw new AidoError("INVALID_SPEC", `The inputs are more than ${MAX_FILES} files`, {
+      hint: "Name the files that the task needs.",
+      details: { pattern: this.#pattern },
+    });
+  }
+
+  async #list(path: string): Promise<readonly Dirent[]> {
+    const entries = await readdir(join(this.#root, path), { withFileTypes: true }).catch(missingAsUndefined);
+    return (entries ?? []).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  #leaves(path: string): AidoError {
+    return new AidoError("INVALID_PATH", `The input ${JSON.stringify(path)} lies outside the project`, {
+      hint: "Inputs are files of the directory that holds the spec. Copy the file there, or remove the pattern.",
+      details: { pattern: this.#pattern, path },
+    });
+  }
+}
+
+function isSkipped(entry: Dirent): boolean {
+  return (entry.isDirectory() && entry.name.startsWith(".")) || entry.name === "node_modules";
+}
+
+function missingAsUndefined(thrown: NodeJS.ErrnoException): undefined {
+  if (thrown.code === "ENOENT" || thrown.code === "ENOTDIR" || thrown.code === "ELOOP") return undefined;
+  throw thrown;
+}
