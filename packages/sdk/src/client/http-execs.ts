@@ -1,0 +1,157 @@
+import type { Execs } from "../aido.ts";
+import { type ErrorBody, isAidoError } from "../protocol/errors.ts";
+import type {
+  ExecInfo,
+  ExecRequest,
+  OutputChunk,
+  OutputRange,
+  OutputStream,
+  TerminalSize,
+} from "../protocol/index.ts";
+import { fromBase64 } from "./bytes.ts";
+import { type ExecStateReply, toExecInfo } from "./from-wire.ts";
+import { serverEvents } from "./server-events.ts";
+import { errorFromBody, pause, type Transport } from "./transport.ts";
+
+const base = (sandbox: string): string => `/api/sandbox/${encodeURIComponent(sandbox)}/exec`;
+const one = (sandbox: string, execId: string, verb = ""): string =>
+  `${base(sandbox)}/${encodeURIComponent(execId)}${verb}`;
+/** Each request for the end waits at the server this long, then asks again. */
+const WAIT_MS = 30_000;
+
+export class HttpExecs implements Execs {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
+    const body = {
+      containerId: sandbox,
+      command: request.argv,
+      // An id of our own makes the request safe to send again.
+      id: request.id ?? `exec_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`,
+      background: true,
+      timeout: request.timeoutMs,
+      killGrace: request.killGraceMs,
+      env: request.env,
+      cwd: request.cwd,
+      user: request.user,
+      stdin: request.stdin,
+      pty: request.pty,
+      gitTracking: request.history,
+    };
+    const reply = await this.#transport.json<ExecStateReply>("/api/sandbox/exec", {
+      method: "POST",
+      json: body,
+      repeatable: true,
+      signal,
+    });
+    return toExecInfo(reply);
+  }
+
+  async get(sandbox: string, execId: string): Promise<ExecInfo> {
+    return this.#state(sandbox, execId, 0);
+  }
+
+  async list(sandbox: string): Promise<readonly ExecInfo[]> {
+    const reply = await this.#transport.json<{ execs: ExecStateReply[] }>(base(sandbox), {
+      repeatable: true,
+    });
+    return reply.execs.map(toExecInfo);
+  }
+
+  async wait(sandbox: string, execId: string, signal?: AbortSignal): Promise<ExecInfo> {
+    for (;;) {
+      const info = await this.#state(sandbox, execId, WAIT_MS, signal);
+      if (info.status !== "running") return info;
+    }
+  }
+
+  /** Goes on by itself, from the last byte received, when the connection or the server is lost for a while. */
+  async *output(
+    sandbox: string,
+    execId: string,
+    range: OutputRange = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<OutputChunk> {
+    const next = { stdout: range.stdoutOffset ?? 0, stderr: range.stderrOffset ?? 0 };
+    if (range.follow !== true) {
+      yield* this.#recorded(sandbox, execId, next, signal);
+      return;
+    }
+    for (;;) {
+      try {
+        const query = { stdoutOffset: next.stdout, stderrOffset: next.stderr };
+        const path = one(sandbox, execId, "/stream");
+        const response = await this.#transport.send(path, { query, repeatable: true, signal });
+        if (response.body === null) return;
+        for await (const { event, data } of serverEvents(response.body)) {
+          if (event === "end") return;
+          if (event === "error") throw errorFromBody(data as ErrorBody, 500);
+          const chunk = data as { stream: OutputStream; offset: number; data: string };
+          const bytes = fromBase64(chunk.data);
+          next[chunk.stream] = chunk.offset + bytes.length;
+          yield { stream: chunk.stream, offset: chunk.offset, data: bytes };
+        }
+      } catch (thrown) {
+        if (signal?.aborted === true || isAidoError(thrown)) throw thrown;
+      }
+      // The stream broke before its end: the server went away. Ask again from where we are.
+      await pause(this.#transport.retryDelayMs, signal);
+    }
+  }
+
+  async writeStdin(sandbox: string, execId: string, data: Uint8Array, signal?: AbortSignal): Promise<void> {
+    await this.#transport.json(one(sandbox, execId, "/stdin"), {
+      method: "POST",
+      body: Uint8Array.from(data),
+      signal,
+    });
+  }
+
+  async closeStdin(sandbox: string, execId: string): Promise<void> {
+    await this.#transport.json(one(sandbox, execId, "/stdin"), { method: "POST", query: { close: true } });
+  }
+
+  async resize(sandbox: string, execId: string, size: TerminalSize): Promise<void> {
+    await this.#transport.json(one(sandbox, execId, "/resize"), { method: "POST", json: size });
+  }
+
+  async kill(
+    sandbox: string,
+    execId: string,
+    options: { signal?: string; graceMs?: number } = {},
+  ): Promise<void> {
+    await this.#transport.json(one(sandbox, execId, "/signal"), { method: "POST", json: options });
+  }
+
+  async #state(sandbox: string, execId: string, wait: number, signal?: AbortSignal): Promise<ExecInfo> {
+    // Offsets beyond any output: only the state is wanted.
+    const query = { wait, stdoutOffset: Number.MAX_SAFE_INTEGER, stderrOffset: Number.MAX_SAFE_INTEGER };
+    const call = { query, repeatable: true, signal };
+    return toExecInfo(await this.#transport.json<ExecStateReply>(one(sandbox, execId), call));
+  }
+
+  async *#recorded(
+    sandbox: string,
+    execId: string,
+    next: Record<OutputStream, number>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<OutputChunk> {
+    for (;;) {
+      const query = { stdoutOffset: next.stdout, stderrOffset: next.stderr, encoding: "base64" };
+      const reply = await this.#transport.json<{ stdout: string; stderr: string; truncated?: boolean }>(
+        one(sandbox, execId),
+        { query, repeatable: true, signal },
+      );
+      for (const stream of ["stdout", "stderr"] as const) {
+        const data = fromBase64(reply[stream]);
+        if (data.length > 0) yield { stream, offset: next[stream], data };
+        next[stream] += data.length;
+      }
+      if (reply.truncated !== true) return;
+    }
+  }
+}
