@@ -1,0 +1,121 @@
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import type { EvidenceEntry } from "@aido/sdk/protocol";
+import type { DataDir } from "../data-dir.ts";
+import type { EvidenceHead } from "../store/store.ts";
+import { GENESIS, hashOf, parseLine, toLine } from "./evidence-line.ts";
+
+const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
+
+/**
+ * One sandbox's log. Everything here is synchronous, because it runs while the store keeps every other writer out.
+ */
+export class EvidenceFile {
+  readonly #dataDir: DataDir;
+  readonly #sandboxId: string;
+
+  constructor(dataDir: DataDir, sandboxId: string) {
+    this.#dataDir = dataDir;
+    this.#sandboxId = sandboxId;
+  }
+
+  get archived(): string {
+    return join(this.#dataDir.evidence, `${this.#sandboxId}.log`);
+  }
+
+  /** Where the log is now: in the sandbox's directory, or in the archive once that is gone. */
+  get path(): string {
+    if (existsSync(this.archived)) return this.archived;
+    return existsSync(this.#dataDir.sandbox(this.#sandboxId))
+      ? this.#dataDir.eventsLog(this.#sandboxId)
+      : this.archived;
+  }
+
+  /** Appends what `next` makes of the end of the chain. */
+  append(
+    head: EvidenceHead | undefined,
+    next: (seq: number, prev: string) => Omit<EvidenceEntry, "hash">,
+  ): EvidenceHead {
+    const path = this.path;
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const file = openSync(path, FLAGS, 0o600);
+    try {
+      const end = recover(file, head ?? { seq: 0, hash: GENESIS, bytes: 0 });
+      const entry = next(end.seq + 1, end.hash);
+      const hash = hashOf(entry);
+      const line = Buffer.from(toLine({ ...entry, hash }));
+      writeAll(file, line);
+      return { seq: entry.seq, hash, bytes: fstatSync(file).size };
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  /** Takes over what a process that died left at the end of the log. */
+  settle(head: EvidenceHead | undefined): EvidenceHead | undefined {
+    if (head === undefined || !existsSync(this.path)) return undefined;
+    const file = openSync(this.path, FLAGS, 0o600);
+    try {
+      return recover(file, head);
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  archive(): void {
+    const from = this.#dataDir.eventsLog(this.#sandboxId);
+    if (!existsSync(from) || existsSync(this.archived)) return;
+    mkdirSync(this.#dataDir.evidence, { recursive: true, mode: 0o700 });
+    const file = openSync(from, constants.O_RDONLY | constants.O_NOFOLLOW);
+    try {
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(from, this.archived);
+  }
+}
+
+/**
+ * A process that died between writing a line and telling the store leaves bytes after the known end. Whole lines
+ * that continue the chain are taken over; a torn last line is cut off; anything else stays for the verifier to find.
+ */
+function recover(file: number, head: EvidenceHead): EvidenceHead {
+  const { size } = fstatSync(file);
+  if (size <= head.bytes) return head;
+  const tail = Buffer.alloc(size - head.bytes);
+  readSync(file, tail, 0, tail.length, head.bytes);
+  const wholeBytes = tail.lastIndexOf(0x0a) + 1;
+  if (wholeBytes < tail.length) ftruncateSync(file, head.bytes + wholeBytes);
+  let end = head;
+  for (const line of tail.subarray(0, wholeBytes).toString("utf8").split("\n")) {
+    const entry = parseLine(line);
+    const isNext = entry?.seq === end.seq + 1 && entry.prev === end.hash && entry.hash === hashOf(entry);
+    if (entry === undefined || !isNext) break;
+    end = { seq: entry.seq, hash: entry.hash, bytes: end.bytes + Buffer.byteLength(line) + 1 };
+  }
+  return end;
+}
+
+/** A line that does not fit is taken back whole, so that a full disk leaves no torn entry. */
+function writeAll(file: number, line: Buffer): void {
+  const { size } = fstatSync(file);
+  try {
+    for (let written = 0; written < line.length; ) written += writeSync(file, line, written);
+  } catch (thrown) {
+    ftruncateSync(file, size);
+    throw thrown;
+  }
+}

@@ -1,0 +1,132 @@
+import type { Progress } from "@aido/sdk";
+import { AidoError, type ErrorCode, isAidoError } from "@aido/sdk/protocol";
+import type { Container, ContainerSpec } from "../driver/driver.ts";
+import { ExecUsers } from "../exec/exec-users.ts";
+import type { SandboxRecord } from "../store/store.ts";
+import { withTimeLimit } from "../supervisor/time-limit.ts";
+import { PROFILE_DEFAULTS } from "./profiles.ts";
+import type { SandboxDeps } from "./sandbox-deps.ts";
+
+/** Create, start and the supervisor's first answer; an image may take as long as it takes. */
+const STEP_LIMIT_MS = 60_000;
+
+export interface StartedContainer {
+  containerId: string;
+  startedAt: Date;
+  expiresAt: Date | undefined;
+}
+
+/** Brings a record's container to where execs can be started in it. Cleans nothing up: its caller knows how. */
+export class ContainerLauncher {
+  readonly #deps: Pick<SandboxDeps, "driver" | "supervisors" | "clock" | "evidence">;
+
+  constructor(deps: Pick<SandboxDeps, "driver" | "supervisors" | "clock" | "evidence">) {
+    this.#deps = deps;
+  }
+
+  /** A container that is already there is started again with the files it has. */
+  async bringUp(
+    record: SandboxRecord,
+    signal: AbortSignal,
+    onProgress?: Progress,
+  ): Promise<StartedContainer> {
+    const { driver, clock } = this.#deps;
+    const container = (await driver.inspect(record.id)) ?? (await this.#create(record, signal, onProgress));
+    signal.throwIfAborted();
+    // A connection to the former incarnation leads nowhere.
+    this.#deps.supervisors.drop(record.id);
+    await this.#step(record, "CONTAINER_START_FAILED", signal, (limit) => driver.start(record.id, limit));
+    const startedAt = clock.now();
+    await this.#step(record, "CONTAINER_START_FAILED", signal, (limit) =>
+      this.configure(record, container.user, record.ttlMs, limit),
+    );
+    return {
+      containerId: container.containerId,
+      startedAt,
+      expiresAt: record.ttlMs === 0 ? undefined : new Date(startedAt.getTime() + record.ttlMs),
+    };
+  }
+
+  async configure(
+    record: SandboxRecord,
+    user: Container["user"],
+    deadlineMs: number,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const supervisor = this.#deps.supervisors.get(record);
+    const settings = { deadlineMs, ...user, workdir: record.workdir };
+    if (record.user === undefined || numericUser(record.user) !== undefined) {
+      await supervisor.configure(settings, signal);
+      return;
+    }
+    // A name is looked up in the image itself, which can be read once its supervisor is claimed.
+    await supervisor.configure({ ...settings, workdir: "" }, signal);
+    const named = await new ExecUsers().resolve(record.id, supervisor, record.user, signal);
+    await supervisor.configure({ ...settings, ...named }, signal);
+  }
+
+  async #create(record: SandboxRecord, signal: AbortSignal, onProgress?: Progress): Promise<Container> {
+    const { driver, evidence } = this.#deps;
+    await driver.ensureImage(record.image, { signal, ...(onProgress && { onProgress }) });
+    signal.throwIfAborted();
+    const container = await this.#step(record, "CONTAINER_CREATION_FAILED", signal, (limit) =>
+      driver.create(toContainerSpec(record), limit),
+    );
+    await evidence.append(record.id, "container.created", {
+      containerId: container.containerId,
+      image: record.image,
+    });
+    return container;
+  }
+
+  /** A failure without a code of its own gets `code`; an abort stays what it is. */
+  async #step<T>(
+    record: SandboxRecord,
+    code: ErrorCode,
+    signal: AbortSignal,
+    work: (limit: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const limit = {
+      clock: this.#deps.clock,
+      limitMs: STEP_LIMIT_MS,
+      what: `Starting sandbox ${record.id}`,
+      signal,
+    };
+    try {
+      const result = await withTimeLimit(limit, work);
+      signal.throwIfAborted();
+      return result;
+    } catch (thrown) {
+      if (isAidoError(thrown) || signal.aborted) throw thrown;
+      throw new AidoError(code, `Sandbox ${record.id} could not be started`, {
+        hint: "`aido doctor` checks what a sandbox needs.",
+        details: { id: record.id, image: record.image },
+        cause: thrown,
+      });
+    }
+  }
+}
+
+function toContainerSpec(record: SandboxRecord): ContainerSpec {
+  return {
+    sandboxId: record.id,
+    name: `${PROFILE_DEFAULTS[record.profile].namePrefix}${record.id}`,
+    image: record.image,
+    isolation: record.isolation,
+    network: record.network,
+    limits: record.limits,
+    user: numericUser(record.user),
+    workdir: record.workdir,
+    env: record.env,
+    mounts: record.mounts,
+    labels: record.labels,
+    privileged: record.privileged,
+  };
+}
+
+/** Undefined for a name, which only the image can tell, and for nobody in particular. */
+function numericUser(user: string | undefined): Container["user"] | undefined {
+  if (user === undefined || !/^\d/.test(user)) return undefined;
+  const [uid = 0, gid = uid] = user.split(":").map(Number);
+  return { uid, gid };
+}

@@ -1,0 +1,61 @@
+import type { Network, ProfileName, ResourceLimits } from "@aido/sdk/protocol";
+
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
+
+/** A named bundle of defaults; whatever a request says itself comes first. */
+export interface Profile {
+  readonly image: string;
+  readonly workdir: string;
+  readonly network: Network;
+  readonly limits: ResourceLimits;
+  /** Container names are this and the sandbox's id. */
+  readonly namePrefix: string;
+}
+
+const LIMITS: ResourceLimits = {
+  cpus: 1,
+  memoryBytes: 512 * MIB,
+  pids: 100,
+  diskBytes: 0,
+  openFiles: 4096,
+  outputBytes: 0,
+};
+
+export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
+  aido: {
+    image: "ubuntu:22.04",
+    workdir: "/work",
+    network: "none",
+    limits: LIMITS,
+    namePrefix: "aido-",
+  },
+  server: {
+    image: "ubuntu:22.04",
+    workdir: "/home/sandbox",
+    network: "none",
+    limits: { ...LIMITS, cpus: 0.5 },
+    namePrefix: "sandbox-",
+  },
+  sidecar: {
+    image: "ubuntu:22.04",
+    workdir: "/home/agent",
+    network: "bridge",
+    limits: { ...LIMITS, memoryBytes: 2 * GIB, pids: 512 },
+    namePrefix: "sidecar-",
+  },
+  swarm: {
+    image: "ubuntu:22.04",
+    workdir: "/workspace",
+    network: "bridge",
+    limits: { ...LIMITS, cpus: 2, memoryBytes: 4 * GIB, pids: 512, diskBytes: 8 * GIB },
+    namePrefix: "aimi-",
+  },
+  agent: {
+    image: "oven/bun:latest",
+    workdir: "/workspace",
+    network: "bridge",
+    limits: { ...LIMITS, memoryBytes: 2 * GIB, pids: 512 },
+    namePrefix: "coding-agent-",
+  },
+};

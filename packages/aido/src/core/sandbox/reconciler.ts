@@ -1,0 +1,124 @@
+import { isAidoError } from "@aido/sdk/protocol";
+import type { Container } from "../driver/driver.ts";
+import type { Claim, SandboxRecord } from "../store/store.ts";
+import type { SandboxClaims } from "./sandbox-claims.ts";
+import type { SandboxDeps } from "./sandbox-deps.ts";
+import type { SandboxEnder } from "./sandbox-ender.ts";
+
+const BATCH = 1000;
+
+/**
+ * Makes the store agree with the driver: the driver is the truth about what runs, the store about what should.
+ * Costs what runs, what is due and what was left half done; touches only containers that the driver lists.
+ */
+export class Reconciler {
+  readonly #deps: SandboxDeps;
+  readonly #ender: SandboxEnder;
+  readonly #claims: SandboxClaims;
+
+  constructor(deps: SandboxDeps, ender: SandboxEnder, claims: SandboxClaims) {
+    this.#deps = deps;
+    this.#ender = ender;
+    this.#claims = claims;
+  }
+
+  /** Of everything; call it at start and before a list is shown. */
+  async reconcile(): Promise<void> {
+    const { driver, store } = this.#deps;
+    // The store is read first: what starts meanwhile is in the driver's list, never missing from it.
+    const running = await this.#running();
+    const containers = new Map((await driver.list()).map((container) => [container.sandboxId, container]));
+    for (const record of running) await this.#settle(record, containers.get(record.id));
+    for (const claim of await this.#claims.abandoned()) await this.#finishAbandoned(claim);
+    for (const container of containers.values()) {
+      if (container.state !== "running") continue;
+      const record = await store.sandboxes.get(container.sandboxId);
+      if (record?.state === "deleted") await this.#ender.removeContainer(record.id);
+    }
+    await this.expire();
+  }
+
+  /** Of one sandbox, by asking for its container alone. */
+  async reconcileOne(record: SandboxRecord): Promise<SandboxRecord> {
+    const { driver, store, clock } = this.#deps;
+    if (record.driver !== driver.name) return record;
+    if (record.state === "running") await this.#settle(record, await driver.inspect(record.id));
+    const claim = await store.claims.get(record.id);
+    if (claim !== undefined && this.#claims.isAbandoned(claim)) await this.#finishAbandoned(claim);
+    const now = (await store.sandboxes.get(record.id)) ?? record;
+    const isDue = now.state !== "deleted" && now.expiresAt !== undefined && now.expiresAt <= clock.now();
+    if (isDue && now.state !== "pending") await this.#expireOne(now);
+    return (await store.sandboxes.get(record.id)) ?? now;
+  }
+
+  /** Ends every sandbox whose time is over. */
+  async expire(): Promise<number> {
+    const { store, clock, driver } = this.#deps;
+    const due = await store.sandboxes.due(clock.now(), BATCH);
+    const own = due.filter((record) => record.driver === driver.name);
+    for (const record of own) await this.#expireOne(record);
+    return own.length;
+  }
+
+  async #running(): Promise<SandboxRecord[]> {
+    const { store, driver } = this.#deps;
+    const found: SandboxRecord[] = [];
+    let before: string | undefined;
+    for (;;) {
+      const page = await store.sandboxes.list({ states: ["running"], limit: BATCH, before });
+      found.push(...page.filter((record) => record.driver === driver.name));
+      before = page.at(-1)?.id;
+      if (page.length < BATCH) return found;
+    }
+  }
+
+  async #settle(record: SandboxRecord, container: Container | undefined): Promise<void> {
+    if (container?.state === "running") return;
+    // A sandbox that is started, stopped or destroyed right now belongs to the process that does it.
+    const claim = await this.#deps.store.claims.get(record.id);
+    if (claim !== undefined && !this.#claims.isAbandoned(claim)) return;
+    const reason = await this.#ender.reasonFor(record, container);
+    const detail = container?.exitCode === undefined ? {} : { exitCode: container.exitCode };
+    await this.#ender.markEnded(record.id, reason, detail);
+  }
+
+  async #finishAbandoned(claim: Claim): Promise<void> {
+    const { store, driver } = this.#deps;
+    const record = await store.sandboxes.get(claim.sandboxId);
+    if (record !== undefined && record.driver !== driver.name) return;
+    try {
+      await this.#claims.hold(claim.sandboxId, claim.purpose, async () => {
+        if (record !== undefined) await this.#finish(claim, record);
+      });
+    } catch (thrown) {
+      if (!isAidoError(thrown, "CONTAINER_BUSY")) throw thrown;
+    }
+  }
+
+  async #finish(claim: Claim, record: SandboxRecord): Promise<void> {
+    const { evidence, driver } = this.#deps;
+    if (claim.purpose === "destroy") {
+      await this.#ender.destroy(record, record.endReason);
+      return;
+    }
+    if (claim.purpose === "stop" || record.state === "running" || record.state === "deleted") return;
+    await evidence.append(record.id, "sandbox.failed", {
+      step: claim.purpose,
+      message: "The process that was starting it has died",
+    });
+    if (claim.purpose === "create") await this.#ender.destroy(record, "failed");
+    else if (record.state === "stopped" && record.containerId !== undefined) await driver.stop(record.id, 0);
+    else await this.#ender.retire(record, "failed");
+  }
+
+  /** A run's results outlive its ttl; any other sandbox goes as a whole. */
+  async #expireOne(record: SandboxRecord): Promise<void> {
+    const { store, evidence } = this.#deps;
+    await this.#claims.seize(record.id, async () => {
+      await evidence.append(record.id, "sandbox.expired", { ttlMs: record.ttlMs });
+      const run = await store.runs.get(record.id);
+      if (run === undefined) await this.#ender.destroy(record, "timeout");
+      else await this.#ender.retire(record, "timeout");
+    });
+  }
+}

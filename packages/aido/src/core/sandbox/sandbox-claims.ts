@@ -1,0 +1,125 @@
+import { AidoError } from "@aido/sdk/protocol";
+import type { Claim, ClaimPurpose } from "../store/store.ts";
+import type { SandboxDeps } from "./sandbox-deps.ts";
+
+/** A claim is renewed three times within its life, so one late timer does not lose it. */
+const CLAIM_MS = 60_000;
+const PATIENCE_MS = 30_000;
+const POLL_MS = 50;
+const DOING: Readonly<Record<ClaimPurpose, string>> = {
+  create: "created",
+  launch: "started",
+  stop: "stopped",
+  destroy: "destroyed",
+};
+
+/** Lets one process at a time change a sandbox in several steps. */
+export class SandboxClaims {
+  readonly #deps: Pick<SandboxDeps, "store" | "clock" | "processes">;
+
+  #count = 0;
+
+  constructor(deps: Pick<SandboxDeps, "store" | "clock" | "processes">) {
+    this.#deps = deps;
+  }
+
+  /** Raises CONTAINER_BUSY when a living process holds it. The signal handed to `work` says that it was taken away. */
+  async hold<T>(
+    sandboxId: string,
+    purpose: ClaimPurpose,
+    work: (lost: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const claim = this.#claim(sandboxId, purpose);
+    const inTheWay = await this.#take(claim);
+    if (inTheWay !== undefined) throw busy(inTheWay);
+    return await this.#keep(claim, work);
+  }
+
+  /** As `hold`, but gives the one who holds it time to finish. */
+  async holdPatiently<T>(sandboxId: string, purpose: ClaimPurpose, work: () => Promise<T>): Promise<T> {
+    const deadline = this.#deps.clock.now().getTime() + PATIENCE_MS;
+    for (;;) {
+      const claim = this.#claim(sandboxId, purpose);
+      const inTheWay = await this.#take(claim);
+      if (inTheWay === undefined) return await this.#keep(claim, work);
+      if (this.#deps.clock.now().getTime() >= deadline) throw busy(inTheWay);
+      await this.#deps.clock.sleep(POLL_MS);
+    }
+  }
+
+  /** As `hold`, but takes the claim from whoever has it; false without work when another destroys it already. */
+  async seize(sandboxId: string, work: () => Promise<void>): Promise<boolean> {
+    const claim = this.#claim(sandboxId, "destroy");
+    const inTheWay = await this.#take(claim);
+    if (inTheWay?.purpose === "destroy") return false;
+    if (inTheWay !== undefined && (await this.#take(claim, inTheWay)) !== undefined) return false;
+    await this.#keep(claim, work);
+    return true;
+  }
+
+  /** Claims that nobody works on any more: what they stand for was left half done. */
+  async abandoned(): Promise<readonly Claim[]> {
+    return (await this.#deps.store.claims.list()).filter((claim) => this.isAbandoned(claim));
+  }
+
+  isAbandoned(claim: Claim): boolean {
+    return claim.until <= this.#deps.clock.now() || this.#deps.processes.isDead(claim.holder);
+  }
+
+  #claim(sandboxId: string, purpose: ClaimPurpose): Claim {
+    this.#count += 1;
+    const holder = `${this.#deps.processes.self}#${this.#count}`;
+    return { sandboxId, holder, purpose, until: new Date(this.#deps.clock.now().getTime() + CLAIM_MS) };
+  }
+
+  async #take(claim: Claim, from?: Claim): Promise<Claim | undefined> {
+    const { store, clock, processes } = this.#deps;
+    const held = await store.claims.take(claim, clock.now(), from);
+    if (held === undefined || !processes.isDead(held.holder)) return held;
+    return await store.claims.take(claim, clock.now(), held);
+  }
+
+  async #keep<T>(claim: Claim, work: (lost: AbortSignal) => Promise<T>): Promise<T> {
+    const done = new AbortController();
+    const lost = new AbortController();
+    const renewing = this.#renew(claim, done.signal, lost);
+    try {
+      return await work(lost.signal);
+    } finally {
+      done.abort();
+      await renewing;
+      await this.#deps.store.claims.release(claim.sandboxId, claim.holder);
+    }
+  }
+
+  async #renew(claim: Claim, done: AbortSignal, lost: AbortController): Promise<void> {
+    const { store, clock } = this.#deps;
+    while (!done.aborted) {
+      try {
+        await clock.sleep(CLAIM_MS / 3, done);
+        const until = new Date(clock.now().getTime() + CLAIM_MS);
+        if (await store.claims.renew(claim.sandboxId, claim.holder, until)) continue;
+      } catch {
+        // Either the work is done, or the store is unavailable for a moment and the claim still has time.
+        continue;
+      }
+      lost.abort(
+        new AidoError("CANCELLED", `Sandbox ${claim.sandboxId} was taken over by another process`, {
+          details: { id: claim.sandboxId },
+        }),
+      );
+      return;
+    }
+  }
+}
+
+function busy(claim: Claim): AidoError {
+  return new AidoError(
+    "CONTAINER_BUSY",
+    `Sandbox ${claim.sandboxId} is being ${DOING[claim.purpose]} by another process`,
+    {
+      hint: "Wait for it to finish and try again.",
+      details: { id: claim.sandboxId, purpose: claim.purpose },
+    },
+  );
+}

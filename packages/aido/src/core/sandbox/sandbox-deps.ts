@@ -1,0 +1,21 @@
+import type { Clock } from "../clock.ts";
+import type { DataDir } from "../data-dir.ts";
+import type { Driver } from "../driver/driver.ts";
+import type { EvidenceArchive } from "../evidence/evidence-archive.ts";
+import type { EvidenceSink } from "../evidence/evidence-sink.ts";
+import type { Logger } from "../logger.ts";
+import type { ProcessIdentity } from "../process-identity.ts";
+import type { Store } from "../store/store.ts";
+import type { Supervisors } from "../supervisor/supervisors.ts";
+
+/** What the parts of the sandbox service share. */
+export interface SandboxDeps {
+  readonly driver: Driver;
+  readonly store: Store;
+  readonly dataDir: DataDir;
+  readonly evidence: EvidenceSink & EvidenceArchive;
+  readonly supervisors: Supervisors;
+  readonly processes: ProcessIdentity;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}

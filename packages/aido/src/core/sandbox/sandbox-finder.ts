@@ -1,0 +1,66 @@
+import { AidoError } from "@aido/sdk/protocol";
+import type { Clock } from "../clock.ts";
+import type { SandboxRecord, SandboxStore } from "../store/store.ts";
+import type { SandboxResolver } from "./sandbox-resolver.ts";
+
+const SHOWN_MATCHES = 5;
+
+export class SandboxFinder implements SandboxResolver {
+  readonly #sandboxes: SandboxStore;
+  readonly #clock: Clock;
+
+  constructor(sandboxes: SandboxStore, clock: Clock) {
+    this.#sandboxes = sandboxes;
+    this.#clock = clock;
+  }
+
+  async resolve(reference: string): Promise<SandboxRecord> {
+    const matches = await this.#sandboxes.find(reference, SHOWN_MATCHES + 1);
+    const [first] = matches;
+    if (first !== undefined && matches.length === 1) return first;
+    if (first !== undefined) throw ambiguous(reference, matches);
+    throw missing(reference, await this.#sandboxes.get(reference));
+  }
+
+  async resolveRunning(reference: string): Promise<SandboxRecord> {
+    const record = await this.resolve(reference);
+    const isOver = record.expiresAt !== undefined && record.expiresAt <= this.#clock.now();
+    if (isOver || (record.state !== "running" && record.endReason === "timeout")) throw expired(record);
+    if (record.state === "running") return record;
+    const how = record.endReason === undefined ? "" : ` (${record.endReason.replaceAll("_", " ")})`;
+    throw new AidoError("CONTAINER_NOT_RUNNING", `Sandbox ${record.id} is ${record.state}${how}`, {
+      hint: `Start it with \`aido sandbox start ${record.id}\`.`,
+      details: { id: record.id, state: record.state, endReason: record.endReason },
+    });
+  }
+}
+
+function ambiguous(reference: string, matches: readonly SandboxRecord[]): AidoError {
+  const ids = matches.slice(0, SHOWN_MATCHES).map((record) => record.id);
+  const more = matches.length > SHOWN_MATCHES ? ", …" : "";
+  return new AidoError(
+    "CONTAINER_AMBIGUOUS",
+    `${shown(reference)} is the beginning of several sandboxes: ${ids.join(", ")}${more}`,
+    { hint: "Type more of the id.", details: { matches: ids } },
+  );
+}
+
+function missing(reference: string, deleted: SandboxRecord | undefined): AidoError {
+  if (deleted?.endReason === "timeout") return expired(deleted);
+  const what = deleted === undefined ? "does not exist" : "has been destroyed";
+  return new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${shown(reference)} ${what}`, {
+    hint: "`aido sandbox list` shows the sandboxes there are.",
+    details: { sandbox: reference.slice(0, 100) },
+  });
+}
+
+function expired(record: SandboxRecord): AidoError {
+  return new AidoError("CONTAINER_EXPIRED", `Sandbox ${record.id} has reached the end of its ttl`, {
+    hint: "Make a new one, with a longer ttl if it needs more time.",
+    details: { id: record.id, ttlMs: record.ttlMs },
+  });
+}
+
+function shown(reference: string): string {
+  return /^[A-Za-z0-9_.-]{1,80}$/.test(reference) ? reference : JSON.stringify(reference.slice(0, 80));
+}

@@ -1,0 +1,404 @@
+import { mkdir } from "node:fs/promises";
+import type { Progress, Sandboxes, SandboxFilter } from "@aido/sdk";
+import {
+  AidoError,
+  type CreateSandbox,
+  type EndReason,
+  isAidoError,
+  type ProfileName,
+  type SandboxInfo,
+  type SandboxStats,
+  toAidoError,
+} from "@aido/sdk/protocol";
+import type { DriverCapabilities } from "../driver/driver.ts";
+import type { SandboxRecord } from "../store/store.ts";
+import { buildRecord, type ProfileOverrides } from "./build-record.ts";
+import { checkCapabilities } from "./check-capabilities.ts";
+import { checkTtl } from "./check-request.ts";
+import { ContainerLauncher } from "./container-launcher.ts";
+import { DiskWatchdog } from "./disk-watchdog.ts";
+import { Reconciler } from "./reconciler.ts";
+import { SandboxClaims } from "./sandbox-claims.ts";
+import type { SandboxDeps } from "./sandbox-deps.ts";
+import { SandboxEnder } from "./sandbox-ender.ts";
+import { SandboxFinder } from "./sandbox-finder.ts";
+import type { LaunchOptions, PrepareOptions, SandboxLifecycle } from "./sandbox-lifecycle.ts";
+import type { SandboxResolver } from "./sandbox-resolver.ts";
+import { toSandboxInfo } from "./to-sandbox-info.ts";
+
+const STOP_GRACE_MS = 10_000;
+const DESTROY_WAIT_MS = 60_000;
+const POLL_MS = 50;
+/** Ends are told by the driver; this only bounds how long a missed one stays unseen. */
+const END_POLL_MS = 1000;
+
+export interface SandboxServiceOptions extends SandboxDeps {
+  /** Short, unique, safe in file and container names. */
+  readonly newId: () => string;
+  readonly profile?: ProfileName | undefined;
+  readonly overrides?: ProfileOverrides | undefined;
+}
+
+/** Sandboxes from their first record to their last evidence. */
+export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecycle {
+  readonly #deps: SandboxServiceOptions;
+  readonly #claims: SandboxClaims;
+  readonly #ender: SandboxEnder;
+  readonly #finder: SandboxFinder;
+  readonly #launcher: ContainerLauncher;
+  readonly #reconciler: Reconciler;
+  readonly #watchdog: DiskWatchdog;
+  readonly #closing = new AbortController();
+  #capabilities: Promise<DriverCapabilities> | undefined;
+
+  constructor(options: SandboxServiceOptions) {
+    this.#deps = options;
+    this.#claims = new SandboxClaims(options);
+    this.#ender = new SandboxEnder(options);
+    this.#finder = new SandboxFinder(options.store.sandboxes, options.clock);
+    this.#launcher = new ContainerLauncher(options);
+    this.#reconciler = new Reconciler(options, this.#ender, this.#claims);
+    this.#watchdog = new DiskWatchdog(options, this.#ender, () => this.#able());
+  }
+
+  async create(
+    request: CreateSandbox,
+    options: { signal?: AbortSignal; onProgress?: Progress } = {},
+  ): Promise<SandboxInfo> {
+    const wanted = this.#build(request, {});
+    await this.#checkAble(wanted);
+    return await this.#claims.hold(wanted.id, "create", async (lost) => {
+      await this.#insert(wanted, undefined);
+      try {
+        return toSandboxInfo(await this.#launch(wanted, { ...options, lost }));
+      } catch (thrown) {
+        await this.#recordFailure(wanted, thrown);
+        await this.#ender.destroy(wanted, "failed");
+        throw thrown;
+      }
+    });
+  }
+
+  async prepare(request: CreateSandbox, options: PrepareOptions = {}): Promise<SandboxRecord> {
+    const wanted = this.#build(request, options);
+    await this.#checkAble(wanted);
+    return await this.#claims.hold(wanted.id, "create", async () => {
+      await this.#insert(wanted, options.actor);
+      return wanted;
+    });
+  }
+
+  async fetchImage(
+    sandboxId: string,
+    options: { signal?: AbortSignal | undefined; onProgress?: Progress | undefined } = {},
+  ): Promise<void> {
+    const record = await this.#own(sandboxId);
+    await this.#deps.driver.ensureImage(record.image, {
+      ...(options.signal && { signal: options.signal }),
+      ...(options.onProgress && { onProgress: options.onProgress }),
+    });
+  }
+
+  async launch(sandboxId: string, options: LaunchOptions = {}): Promise<SandboxRecord> {
+    const { store } = this.#deps;
+    return await this.#claims.hold(sandboxId, "launch", async (lost) => {
+      const before = await this.#own(sandboxId);
+      if (before.state !== "pending" && before.state !== "stopped") throw notLaunchable(before);
+      const record = {
+        ...before,
+        mounts: options.mounts ?? before.mounts,
+        network: options.network ?? before.network,
+        privileged: options.privileged ?? before.privileged,
+      };
+      const { mounts, network, privileged } = record;
+      await this.#checkAble(record);
+      await store.sandboxes.update(record.id, { mounts, network, privileged });
+      try {
+        if (record.state === "stopped") await this.#deps.driver.remove(record.id);
+        return await this.#launch(record, { ...options, lost });
+      } catch (thrown) {
+        await this.#recordFailure(record, thrown, options.actor);
+        await this.#ender.removeContainer(record.id);
+        const patch = { endReason: "failed", containerId: undefined } as const;
+        await store.sandboxes.transition(record.id, ["pending", "stopped"], "stopped", patch);
+        throw thrown;
+      }
+    });
+  }
+
+  async finish(
+    sandboxId: string,
+    reason: EndReason,
+    options: { graceMs?: number } = {},
+  ): Promise<SandboxRecord> {
+    const { driver, store } = this.#deps;
+    this.#watchdog.forget(sandboxId);
+    await this.#claims.holdPatiently(sandboxId, "stop", async () => {
+      const record = await this.#own(sandboxId);
+      if (record.state === "deleted") return;
+      if (options.graceMs !== undefined) await driver.stop(record.id, options.graceMs);
+      await this.#ender.retire(record, reason);
+    });
+    return (await store.sandboxes.get(sandboxId)) ?? (await this.resolve(sandboxId));
+  }
+
+  async untilEnded(sandboxId: string, signal: AbortSignal): Promise<SandboxRecord> {
+    const { driver, clock } = this.#deps;
+    const done = new AbortController();
+    const ended = new Set<() => void>();
+    const watching = driver.watch((id) => {
+      if (id === sandboxId) for (const wake of ended) wake();
+    }, done.signal);
+    watching.catch(() => undefined);
+    try {
+      for (;;) {
+        const record = await this.#reconciler.reconcileOne(await this.#own(sandboxId));
+        if (record.state !== "running") return record;
+        const nap = new AbortController();
+        const wake = () => nap.abort();
+        ended.add(wake);
+        await clock.sleep(END_POLL_MS, AbortSignal.any([signal, nap.signal])).catch(() => undefined);
+        ended.delete(wake);
+        signal.throwIfAborted();
+      }
+    } finally {
+      done.abort();
+    }
+  }
+
+  async get(sandbox: string): Promise<SandboxInfo> {
+    return toSandboxInfo(await this.#fresh(sandbox));
+  }
+
+  async list(filter: SandboxFilter = {}): Promise<readonly SandboxInfo[]> {
+    await this.#reconciler.reconcile();
+    const before = filter.before === undefined ? undefined : (await this.resolve(filter.before)).id;
+    return (await this.#deps.store.sandboxes.list({ ...filter, before })).map(toSandboxInfo);
+  }
+
+  async start(sandbox: string, signal?: AbortSignal): Promise<SandboxInfo> {
+    const { store, driver } = this.#deps;
+    const { id } = await this.#fresh(sandbox);
+    return await this.#claims.hold(id, "launch", async (lost) => {
+      const record = await this.#own(id);
+      if (record.state === "running") return toSandboxInfo(record);
+      if (record.state === "deleted") throw notLaunchable(record);
+      await this.#checkAble(record);
+      const isNew = (await driver.inspect(id)) === undefined;
+      try {
+        return toSandboxInfo(await this.#launch(record, { signal, lost }));
+      } catch (thrown) {
+        await this.#recordFailure(record, thrown);
+        // A container that was there before holds the sandbox's files and outlives a failed start.
+        if (isNew) await this.#ender.removeContainer(id);
+        else await driver.stop(id, 0);
+        await store.sandboxes.transition(id, "pending", "stopped", { endReason: "failed" });
+        throw thrown;
+      }
+    });
+  }
+
+  async stop(
+    sandbox: string,
+    options: { graceMs?: number; signal?: AbortSignal } = {},
+  ): Promise<SandboxInfo> {
+    const { id, state } = await this.#fresh(sandbox);
+    if (state === "running") {
+      this.#watchdog.forget(id);
+      await this.#claims.hold(id, "stop", async () => {
+        await this.#deps.driver.stop(id, options.graceMs ?? STOP_GRACE_MS, options.signal);
+        const container = await this.#deps.driver.inspect(id);
+        const record = await this.#own(id);
+        const reason = await this.#ender.reasonFor(record, container);
+        await this.#ender.markEnded(id, reason === "lost" ? "stopped" : reason);
+      });
+    }
+    return toSandboxInfo(await this.#own(id));
+  }
+
+  async destroy(sandbox: string, signal?: AbortSignal): Promise<void> {
+    const { store, clock } = this.#deps;
+    const record = await this.#findForDestroy(sandbox);
+    this.#watchdog.forget(record.id);
+    const deadline = clock.now().getTime() + DESTROY_WAIT_MS;
+    while (!(await this.#claims.seize(record.id, () => this.#destroyNow(record.id)))) {
+      // Another process destroys it: what counts is that it is gone when this returns.
+      await clock.sleep(POLL_MS, signal);
+      if (clock.now().getTime() > deadline) {
+        throw new AidoError(
+          "CONTAINER_BUSY",
+          `Sandbox ${record.id} is still being destroyed by another process`,
+        );
+      }
+      if ((await store.claims.get(record.id)) === undefined) {
+        const now = await store.sandboxes.get(record.id);
+        if (now === undefined || now.state === "deleted") return;
+      }
+    }
+  }
+
+  async setTtl(sandbox: string, ttlMs: number): Promise<SandboxInfo> {
+    checkTtl(ttlMs);
+    const { store, clock, driver, evidence } = this.#deps;
+    const record = await this.#fresh(sandbox);
+    const expiresAt =
+      ttlMs === 0 || record.state === "pending" ? undefined : new Date(clock.now().getTime() + ttlMs);
+    if (record.state === "running") {
+      const container = await driver.inspect(record.id);
+      if (container !== undefined) await this.#launcher.configure(record, container.user, ttlMs);
+    }
+    await store.sandboxes.update(record.id, { ttlMs, expiresAt });
+    await evidence.append(record.id, "sandbox.ttl", { ttlMs });
+    return toSandboxInfo({ ...record, ttlMs, expiresAt });
+  }
+
+  async stats(sandbox: string): Promise<SandboxStats> {
+    const record = await this.resolveRunning(sandbox);
+    const { cpuMs, memoryBytes, pids } = await this.#deps.driver.usage(record.id);
+    return { cpuMs, memoryBytes, pids, at: this.#deps.clock.now() };
+  }
+
+  async resolve(reference: string): Promise<SandboxRecord> {
+    return await this.#finder.resolve(reference);
+  }
+
+  async resolveRunning(reference: string): Promise<SandboxRecord> {
+    const record = await this.#finder.resolveRunning(reference);
+    this.#refuseForeign(record);
+    this.#watchdog.watch(record);
+    return record;
+  }
+
+  /** Compares the store with the driver; also done before any status is shown. */
+  async reconcile(): Promise<void> {
+    await this.#reconciler.reconcile();
+  }
+
+  /** Ends what has reached the end of its ttl; the number of those that were due. */
+  async expire(): Promise<number> {
+    return await this.#reconciler.expire();
+  }
+
+  /** Lets go of what this process watches; sandboxes go on. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#watchdog.close();
+  }
+
+  #build(request: CreateSandbox, options: PrepareOptions): SandboxRecord {
+    return buildRecord(request, {
+      driver: this.#deps.driver.name,
+      now: this.#deps.clock.now(),
+      newId: this.#deps.newId,
+      profile: this.#deps.profile ?? "aido",
+      overrides: this.#deps.overrides ?? {},
+      mounts: options.mounts ?? (() => []),
+    });
+  }
+
+  async #insert(record: SandboxRecord, actor: string | undefined): Promise<void> {
+    const { store, dataDir, evidence } = this.#deps;
+    await store.sandboxes.insert(record);
+    await mkdir(dataDir.sandbox(record.id), { recursive: true, mode: 0o700 });
+    const { name, profile, image, driver, isolation, network, limits, ttlMs, privileged } = record;
+    const detail = { name, profile, image, driver, isolation, network, limits, ttlMs, privileged };
+    await evidence.append(record.id, "sandbox.created", detail, actor);
+  }
+
+  async #launch(
+    record: SandboxRecord,
+    options: Pick<LaunchOptions, "onProgress" | "actor"> & {
+      signal?: AbortSignal | undefined;
+      lost: AbortSignal;
+    },
+  ): Promise<SandboxRecord> {
+    const { store, evidence } = this.#deps;
+    const signals = [options.signal, options.lost, this.#closing.signal];
+    const signal = AbortSignal.any(signals.filter((one) => one !== undefined));
+    signal.throwIfAborted();
+    const started = await this.#launcher.bringUp(record, signal, options.onProgress);
+    const patch = { ...started, stoppedAt: undefined, endReason: undefined };
+    if (!(await store.sandboxes.transition(record.id, ["pending", "stopped"], "running", patch))) {
+      throw new AidoError("CANCELLED", `Sandbox ${record.id} was destroyed while it was being started`, {
+        details: { id: record.id },
+      });
+    }
+    const { containerId } = started;
+    await evidence.append(record.id, "sandbox.started", { containerId }, options.actor);
+    const running = { ...record, ...patch, state: "running" as const };
+    this.#watchdog.watch(running);
+    return running;
+  }
+
+  async #recordFailure(record: SandboxRecord, thrown: unknown, actor?: string): Promise<void> {
+    const { code, message } = toAidoError(thrown);
+    await this.#deps.evidence.append(record.id, "sandbox.failed", { code, message }, actor);
+  }
+
+  async #destroyNow(id: string): Promise<void> {
+    const record = await this.#deps.store.sandboxes.get(id);
+    if (record === undefined) return;
+    try {
+      await this.#ender.destroy(record, undefined);
+    } catch (thrown) {
+      if (isAidoError(thrown)) throw thrown;
+      throw new AidoError("CONTAINER_REMOVAL_FAILED", `Sandbox ${id} could not be removed completely`, {
+        hint: `Try \`aido sandbox destroy --sandbox ${id}\` again.`,
+        details: { id },
+        cause: thrown,
+      });
+    }
+  }
+
+  async #findForDestroy(sandbox: string): Promise<SandboxRecord> {
+    const deleted = await this.#deps.store.sandboxes.get(sandbox);
+    const record = deleted ?? (await this.resolve(sandbox));
+    this.#refuseForeign(record);
+    return record;
+  }
+
+  /** The record as the driver's truth makes it; raises CONTAINER_EXPIRED when it has just ended for good. */
+  async #fresh(sandbox: string): Promise<SandboxRecord> {
+    const record = await this.#reconciler.reconcileOne(await this.resolve(sandbox));
+    return record.state === "deleted" ? await this.resolve(record.id) : record;
+  }
+
+  async #own(id: string): Promise<SandboxRecord> {
+    const record = (await this.#deps.store.sandboxes.get(id)) ?? (await this.resolve(id));
+    this.#refuseForeign(record);
+    return record;
+  }
+
+  #refuseForeign(record: SandboxRecord): void {
+    if (record.driver === this.#deps.driver.name || record.state === "deleted") return;
+    throw new AidoError(
+      "RUNTIME_UNAVAILABLE",
+      `Sandbox ${record.id} was made with the ${record.driver} driver; aido is using ${this.#deps.driver.name}`,
+      { hint: `Add \`--driver ${record.driver}\`.`, details: { id: record.id, driver: record.driver } },
+    );
+  }
+
+  async #checkAble(record: SandboxRecord): Promise<void> {
+    checkCapabilities(record, await this.#able());
+  }
+
+  #able(): Promise<DriverCapabilities> {
+    this.#capabilities ??= this.#deps.driver.capabilities().catch((thrown: unknown) => {
+      this.#capabilities = undefined;
+      throw thrown;
+    });
+    return this.#capabilities;
+  }
+}
+
+function notLaunchable(record: SandboxRecord): AidoError {
+  if (record.state === "deleted") {
+    return new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${record.id} has been destroyed`, {
+      details: { id: record.id },
+    });
+  }
+  return new AidoError("CONTAINER_BUSY", `Sandbox ${record.id} already runs`, {
+    hint: "Wait for it to end, or stop it first.",
+    details: { id: record.id },
+  });
+}

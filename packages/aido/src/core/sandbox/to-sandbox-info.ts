@@ -1,0 +1,25 @@
+import type { SandboxInfo } from "@aido/sdk/protocol";
+import type { SandboxRecord } from "../store/store.ts";
+
+/** What front ends see of a record: no token, no environment, no mounts. */
+export function toSandboxInfo(record: SandboxRecord): SandboxInfo {
+  return {
+    id: record.id,
+    name: record.name,
+    profile: record.profile,
+    image: record.image,
+    driver: record.driver,
+    isolation: record.isolation,
+    state: record.state,
+    endReason: record.endReason,
+    containerId: record.containerId,
+    workdir: record.workdir,
+    network: record.network,
+    limits: record.limits,
+    labels: record.labels,
+    createdAt: record.createdAt,
+    startedAt: record.startedAt,
+    stoppedAt: record.stoppedAt,
+    expiresAt: record.expiresAt,
+  };
+}
