@@ -1,0 +1,56 @@
+import type { EvidenceSink } from "../evidence/evidence-sink.ts";
+import type { ExecRecord } from "../store/store.ts";
+import type { EndFrame } from "../supervisor/frames.ts";
+import type { ExecSpec } from "../supervisor/supervisor.ts";
+import type { OwnExec } from "./own-exec.ts";
+
+/** Tells the evidence what ran, after whoever waits has been answered. Values of variables are never told. */
+export class ExecEvidence {
+  readonly #sink: EvidenceSink;
+  readonly #telling = new Set<Promise<void>>();
+
+  constructor(sink: EvidenceSink) {
+    this.#sink = sink;
+  }
+
+  started(exec: ExecRecord, spec: ExecSpec): Promise<void> {
+    return this.#tell(async () => {
+      await this.#sink.append(exec.sandboxId, "exec.started", {
+        execId: exec.id,
+        argv: exec.argv,
+        cwd: spec.cwd === "" ? undefined : spec.cwd,
+        user: spec.user === undefined ? undefined : `${spec.user.uid}:${spec.user.gid}`,
+        envNames: spec.env.map((pair) => pair.slice(0, pair.indexOf("="))),
+      });
+    });
+  }
+
+  ended(exec: ExecRecord, own: OwnExec, frame: EndFrame | undefined): void {
+    void this.#tell(async () => {
+      await own.startTold;
+      await this.#sink.append(exec.sandboxId, "exec.ended", {
+        execId: exec.id,
+        status: exec.status,
+        exitCode: exec.exitCode ?? null,
+        signal: exec.signal ?? null,
+        durationMs: (exec.endedAt?.getTime() ?? 0) - exec.startedAt.getTime(),
+        stdoutBytes: exec.stdoutBytes,
+        stderrBytes: exec.stderrBytes,
+        stdoutSha256: await own.recording.stdout.sha256(),
+        stderrSha256: await own.recording.stderr.sha256(),
+        ...(frame === undefined ? {} : { cpuMs: frame.cpuMs, maxRssBytes: frame.maxRssBytes }),
+      });
+    });
+  }
+
+  async close(): Promise<void> {
+    while (this.#telling.size > 0) await Promise.all([...this.#telling]);
+  }
+
+  #tell(append: () => Promise<void>): Promise<void> {
+    const told = new Promise<void>((resolve) => setImmediate(resolve)).then(append).catch(() => undefined);
+    this.#telling.add(told);
+    void told.finally(() => this.#telling.delete(told));
+    return told;
+  }
+}

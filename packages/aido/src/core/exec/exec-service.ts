@@ -1,0 +1,209 @@
+import type { Execs } from "@aido/sdk";
+import {
+  AidoError,
+  type ExecInfo,
+  type ExecRequest,
+  isAidoError,
+  type OutputChunk,
+  type OutputRange,
+  type TerminalSize,
+} from "@aido/sdk/protocol";
+import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
+import type { ExecRecord, SandboxRecord } from "../store/store.ts";
+import { orAborted } from "../supervisor/time-limit.ts";
+import { ExecFollower, execNotFound } from "./exec-follower.ts";
+import { ExecRecorder, type RecorderDeps } from "./exec-recorder.ts";
+import { toExecSpec } from "./exec-spec.ts";
+import { toSignalNumber } from "./exec-status.ts";
+import { ExecUsers } from "./exec-users.ts";
+import { toExecInfo } from "./followed-exec.ts";
+import { readOutput } from "./read-output.ts";
+import { settleExecs } from "./settle-execs.ts";
+
+const DEFAULT_GRACE_MS = 2_000;
+const SIGTERM = 15;
+
+export interface ExecServiceDeps extends RecorderDeps {
+  sandboxes: SandboxResolver;
+  newId: () => string;
+}
+
+/** Commands in sandboxes. The store knows every exec before it starts, so none is lost with this process. */
+export class ExecService implements Execs {
+  readonly #deps: ExecServiceDeps;
+  readonly #recorder: ExecRecorder;
+  readonly #users = new ExecUsers();
+
+  constructor(deps: ExecServiceDeps) {
+    this.#deps = deps;
+    this.#recorder = new ExecRecorder(deps);
+  }
+
+  async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
+    const { clock, newId, sandboxes, store, supervisors } = this.#deps;
+    const record = await sandboxes.resolveRunning(sandbox);
+    const id = request.id ?? newId();
+    const user =
+      request.user === undefined
+        ? undefined
+        : await this.#users.resolve(record.id, supervisors.get(record), request.user, signal);
+    const spec = toExecSpec(record, request, id, user);
+    const exec: ExecRecord = {
+      id,
+      sandboxId: record.id,
+      argv: request.argv,
+      status: "running",
+      exitCode: undefined,
+      signal: undefined,
+      startedAt: clock.now(),
+      endedAt: undefined,
+      stdoutBytes: 0,
+      stderrBytes: 0,
+    };
+    if (!(await store.execs.insert(exec))) return this.get(record.id, id);
+    try {
+      const own = await this.#recorder.start(record, exec, spec, signal);
+      return toExecInfo(own.record());
+    } catch (error) {
+      throw isAidoError(error, "EXECUTION_FAILED") ? cannotStart(exec, error) : error;
+    }
+  }
+
+  async get(sandbox: string, execId: string): Promise<ExecInfo> {
+    const record = await this.#deps.sandboxes.resolve(sandbox);
+    const own = this.#recorder.own(record.id, execId);
+    if (own !== undefined) return toExecInfo(own.record());
+    const exec = await this.#deps.store.execs.get(record.id, execId);
+    if (exec === undefined) throw execNotFound(record.id, execId);
+    return toExecInfo(await this.#settled(record, [exec]).then(([settled]) => settled ?? exec));
+  }
+
+  async list(sandbox: string): Promise<readonly ExecInfo[]> {
+    const record = await this.#deps.sandboxes.resolve(sandbox);
+    const execs = await this.#deps.store.execs.list(record.id);
+    return (await this.#settled(record, execs)).map(toExecInfo);
+  }
+
+  async wait(sandbox: string, execId: string, signal?: AbortSignal): Promise<ExecInfo> {
+    const record = await this.#deps.sandboxes.resolve(sandbox);
+    const follower = this.#follower(record, execId);
+    for (;;) {
+      signal?.throwIfAborted();
+      const current = follower.current();
+      const exec = current instanceof Promise ? await orAborted(current, signal) : current;
+      if (exec.isEnded()) return toExecInfo(exec.record());
+      await exec.change(signal);
+    }
+  }
+
+  async *output(
+    sandbox: string,
+    execId: string,
+    range: OutputRange = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<OutputChunk, void, undefined> {
+    const record = await this.#deps.sandboxes.resolve(sandbox);
+    const directory = this.#deps.dataDir.exec(record.id, execId);
+    const follower = this.#follower(record, execId);
+    if (range.follow === true) {
+      yield* readOutput(directory, range, () => follower.current(), signal);
+      return;
+    }
+    const info = await this.get(record.id, execId);
+    const sizes = { stdout: info.stdoutBytes, stderr: info.stderrBytes };
+    const still = {
+      sizes: () => sizes,
+      isEnded: () => true,
+      record: () => info,
+      change: async () => undefined,
+    };
+    yield* readOutput(directory, range, () => still, signal);
+  }
+
+  async writeStdin(sandbox: string, execId: string, data: Uint8Array, signal?: AbortSignal): Promise<void> {
+    const record = await this.#following(sandbox, execId, signal);
+    await this.#deps.supervisors.get(record).writeStdin(execId, data, signal);
+  }
+
+  async closeStdin(sandbox: string, execId: string): Promise<void> {
+    const record = await this.#following(sandbox, execId);
+    await this.#deps.supervisors.get(record).closeStdin(execId);
+  }
+
+  async resize(sandbox: string, execId: string, size: TerminalSize): Promise<void> {
+    const record = await this.#deps.sandboxes.resolveRunning(sandbox);
+    await this.#deps.supervisors.get(record).resize(execId, size);
+  }
+
+  async kill(
+    sandbox: string,
+    execId: string,
+    options: { signal?: string; graceMs?: number } = {},
+  ): Promise<void> {
+    const signal = toSignalNumber(options.signal ?? "TERM");
+    const graceMs = signal === SIGTERM ? (options.graceMs ?? DEFAULT_GRACE_MS) : 0;
+    const record = await this.#deps.sandboxes.resolve(sandbox);
+    const exec = await this.#deps.store.execs.get(record.id, execId);
+    if (exec === undefined) throw execNotFound(record.id, execId);
+    if (exec.status !== "running" && record.state !== "running") return;
+    try {
+      // An ended exec may have left children behind: they are its own and die with it.
+      await this.#deps.supervisors.get(record).kill(execId, { signal, scope: "all", graceMs });
+    } catch (error) {
+      if (isAidoError(error, "EXECUTION_NOT_FOUND")) return;
+      if (exec.status === "running" || !isAidoError(error, "CONTAINER_LOST")) throw error;
+    }
+  }
+
+  /** After a restart: takes over all that runs, and ends as lost what the supervisor does not know. */
+  async recover(sandboxId: string): Promise<void> {
+    const record = await this.#deps.sandboxes.resolve(sandboxId);
+    for (const exec of await this.#deps.store.execs.running(record.id)) {
+      await this.#recorder.takeOver(record, exec);
+    }
+  }
+
+  /** A sandbox has ended or has a new container: nothing learned about the old one holds. */
+  forget(sandboxId: string): void {
+    this.#users.forget(sandboxId);
+  }
+
+  /** Waits until all that was said is written. Call it before the connections are closed. */
+  async close(): Promise<void> {
+    await this.#recorder.close();
+  }
+
+  #settled(record: SandboxRecord, execs: readonly ExecRecord[]): Promise<readonly ExecRecord[]> {
+    return settleExecs(this.#deps, this.#recorder, record, execs);
+  }
+
+  #follower(record: SandboxRecord, execId: string): ExecFollower {
+    return new ExecFollower(this.#deps, this.#recorder, record, execId);
+  }
+
+  /** Standard input is acknowledged to whoever follows the exec, so writing to it means following it. */
+  async #following(sandbox: string, execId: string, signal?: AbortSignal): Promise<SandboxRecord> {
+    const record = await this.#deps.sandboxes.resolveRunning(sandbox);
+    if (this.#recorder.own(record.id, execId) !== undefined) return record;
+    const exec = await this.#deps.store.execs.get(record.id, execId);
+    if (exec === undefined) throw execNotFound(record.id, execId);
+    const now =
+      exec.status === "running" ? await orAborted(this.#recorder.takeOver(record, exec), signal) : undefined;
+    if (now === undefined || now.isEnded()) {
+      throw new AidoError("EXECUTION_CONFLICT", `Exec ${execId} has ended and reads no more input`);
+    }
+    return record;
+  }
+}
+
+function cannotStart(exec: ExecRecord, error: AidoError): AidoError {
+  const errno = error.details["errno"];
+  return new AidoError("EXECUTION_FAILED", `Cannot run ${JSON.stringify(exec.argv[0])}: ${error.message}`, {
+    hint:
+      errno === "ENOENT"
+        ? "There is no such command in the sandbox, or its working directory is missing."
+        : undefined,
+    details: { ...error.details, execId: exec.id, sandboxId: exec.sandboxId },
+    cause: error,
+  });
+}

@@ -1,0 +1,128 @@
+import { AidoError } from "@aido/sdk/protocol";
+import { protocolError } from "./frames.ts";
+import { STDIN_WINDOW_BYTES } from "./protocol.ts";
+import { orAborted } from "./time-limit.ts";
+
+const SLICE_BYTES = 32_768;
+
+export interface StdinSender {
+  stdin(offset: number, data: Uint8Array): void;
+  stdinClose(offset: number): void;
+}
+
+/**
+ * Standard input of one exec as the host sees it. Keeps what is not acknowledged, at most one window, so that it can
+ * be sent again on a new connection. An exec that another process started has an unknown offset; it is asked for.
+ */
+export class StdinWindow {
+  readonly #send: StdinSender;
+  readonly #unacked: { offset: number; data: Uint8Array }[] = [];
+  #sent: number | undefined;
+  #acked = 0;
+  #closeAt: number | undefined;
+  #isGone = false;
+  #tail: Promise<void> = Promise.resolve();
+  #wake: (() => void)[] = [];
+
+  constructor(send: StdinSender, isNew: boolean) {
+    this.#send = send;
+    if (isNew) this.#sent = 0;
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** Resolves when all bytes are taken; writes of several callers keep their order. */
+  write(data: Uint8Array, signal?: AbortSignal): Promise<void> {
+    const written = this.#tail.then(() => this.#write(data, signal));
+    this.#tail = written.catch(() => undefined);
+    return written;
+  }
+
+  /** After all that was written before. */
+  close(signal?: AbortSignal): Promise<void> {
+    const closed = this.#tail.then(async () => {
+      this.#closeAt = await this.#position(signal);
+      this.#send.stdinClose(this.#closeAt);
+    });
+    this.#tail = closed.catch(() => undefined);
+    return closed;
+  }
+
+  onAck(offset: number, isGone: boolean): void {
+    if (this.#sent !== undefined && offset > this.#sent)
+      throw protocolError("it took input that was not sent");
+    this.#acked = Math.max(this.#acked, offset);
+    this.#sent ??= offset;
+    if (isGone) this.#isGone = true;
+    for (let first = this.#unacked[0]; first !== undefined; first = this.#unacked[0]) {
+      if (first.offset + first.data.byteLength > this.#acked) break;
+      this.#unacked.shift();
+    }
+    this.#wakeAll();
+  }
+
+  /** The exec has ended: nobody reads any more. */
+  end(): void {
+    this.#isGone = true;
+    this.#unacked.length = 0;
+    this.#wakeAll();
+  }
+
+  /** On a new connection: whatever the supervisor already has, it ignores. */
+  resend(): void {
+    for (const { offset, data } of this.#unacked) this.#send.stdin(offset, data);
+    if (this.#closeAt !== undefined) this.#send.stdinClose(this.#closeAt);
+    else if (this.#sent === undefined && this.#wake.length > 0) this.#send.stdin(0, new Uint8Array());
+  }
+
+  async #write(data: Uint8Array, signal?: AbortSignal): Promise<void> {
+    if (this.#closeAt !== undefined) {
+      throw new AidoError("EXECUTION_CONFLICT", "The command's standard input is already closed");
+    }
+    let sent = await this.#position(signal);
+    for (let at = 0; at < data.byteLength; ) {
+      const room = STDIN_WINDOW_BYTES - (sent - this.#acked);
+      if (room <= 0) {
+        await this.#change(signal);
+        this.#refuseWhenGone();
+        continue;
+      }
+      // A copy: the caller may reuse its buffer while this one waits to be sent again.
+      const slice = data.slice(at, at + Math.min(room, SLICE_BYTES));
+      this.#unacked.push({ offset: sent, data: slice });
+      this.#send.stdin(sent, slice);
+      at += slice.byteLength;
+      sent += slice.byteLength;
+      this.#sent = sent;
+    }
+    while (this.#acked < sent) {
+      await this.#change(signal);
+      if (this.#acked < sent) this.#refuseWhenGone();
+    }
+  }
+
+  async #position(signal?: AbortSignal): Promise<number> {
+    this.#refuseWhenGone();
+    if (this.#sent === undefined) this.#send.stdin(0, new Uint8Array());
+    while (this.#sent === undefined) {
+      await this.#change(signal);
+      this.#refuseWhenGone();
+    }
+    return this.#sent;
+  }
+
+  #refuseWhenGone(): void {
+    if (!this.#isGone) return;
+    throw new AidoError("EXECUTION_CONFLICT", "The command no longer reads its standard input");
+  }
+
+  #change(signal?: AbortSignal): Promise<void> {
+    return orAborted(new Promise<void>((resolve) => this.#wake.push(resolve)), signal);
+  }
+
+  #wakeAll(): void {
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+}
