@@ -1,4 +1,4 @@
-import type { Aido, Runs } from "@aido/sdk";
+import type { Aido } from "@aido/sdk";
 import type { ByteSink } from "./output/byte-sink.ts";
 import type { ProgressLine } from "./output/progress-line.ts";
 
@@ -30,7 +30,6 @@ export interface GlobalOptions {
 
 export interface Backend {
   readonly aido: Aido;
-  readonly runs: Runs;
   /** What this machine can do, per driver; a driver that does not answer is part of the answer. */
   doctor(): Promise<DoctorReport>;
   /** Every setting, its value as text (secrets hidden) and where it came from. */

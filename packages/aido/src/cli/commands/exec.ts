@@ -56,7 +56,7 @@ function toRequest(context: CliContext, argv: readonly string[], options: ExecOp
     env: parsePairs(options.env ?? [], "--env", (name) => context.env[name]),
     cwd: options.cwd,
     user: options.user,
-    stdin: options.interactive ?? options.tty ?? false,
+    stdin: options.interactive ?? false,
     timeoutMs: options.timeout === undefined ? undefined : parseDuration(options.timeout, "--timeout"),
   };
 }

@@ -22,8 +22,7 @@ export async function killExec(
 ): Promise<number> {
   const { aido } = await context.open();
   const { id } = await aido.sandboxes.get(sandbox);
-  const name = (options.signal ?? "TERM").toUpperCase();
-  await aido.execs.kill(id, exec, { signal: name.startsWith("SIG") ? name : `SIG${name}` });
+  await aido.execs.kill(id, exec, { signal: options.signal ?? "SIGTERM" });
   await printResult(context, { sandboxId: id, exec }, () => `Signalled ${exec}\n`);
   return 0;
 }

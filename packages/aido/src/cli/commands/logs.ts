@@ -28,7 +28,7 @@ export async function logs(
     const range = { follow: options.follow ?? false };
     return options.exec !== undefined && sandbox !== undefined
       ? backend.aido.execs.output(sandbox, options.exec, range, stop.signal)
-      : backend.runs.logs({ sandbox, ...range }, stop.signal);
+      : backend.aido.runs.logs({ sandbox, ...range }, stop.signal);
   };
   const removers = (["SIGINT", "SIGTERM"] as const).map((name) =>
     context.signals.on(name, () => stop.abort()),

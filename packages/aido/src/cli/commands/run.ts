@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
+import type { Runs } from "@aido/sdk";
 import { AidoError, type RunRecord, type RunSummary } from "@aido/sdk/protocol";
-import type { Backend, CliContext, SignalName } from "../context.ts";
+import type { CliContext, SignalName } from "../context.ts";
 import { note, printResult } from "../output/print.ts";
 import { pumpOutput } from "../output/pump-output.ts";
 import { EXIT, runExitCode } from "./exit-code.ts";
@@ -29,7 +30,7 @@ export async function run(
   check(options, task);
   const interrupt = new Interrupt(context);
   try {
-    const { runs } = await context.open();
+    const { runs } = (await context.open()).aido;
     const started = await start(context, { runs, task, options, signal: interrupt.signal });
     context.progress.clear();
     if (interrupt.hit === undefined) {
@@ -59,7 +60,7 @@ export async function run(
 }
 
 interface Start {
-  runs: Backend["runs"];
+  runs: Runs;
   task: string | undefined;
   options: RunCommandOptions;
   signal: AbortSignal;

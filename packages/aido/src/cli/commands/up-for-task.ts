@@ -1,5 +1,5 @@
-import type { RunOptions } from "@aido/sdk";
-import type { Backend, CliContext } from "../context.ts";
+import type { RunOptions, Runs } from "@aido/sdk";
+import type { CliContext } from "../context.ts";
 import { parseDuration } from "../options/duration.ts";
 import { parsePairs } from "../options/pairs.ts";
 import { toLimits } from "./create.ts";
@@ -8,7 +8,7 @@ import type { RunCommandOptions } from "./run.ts";
 /** A sandbox of its own for one task, as its options say; the rest fits the task's extension. */
 export async function upForTask(
   context: CliContext,
-  runs: Backend["runs"],
+  runs: Runs,
   request: { path: string; options: RunCommandOptions; how: RunOptions },
 ): Promise<string> {
   const { path, options, how } = request;

@@ -49,7 +49,7 @@ function declareEvidence(program: Command, act: Act): void {
     .description(
       "Show what happened in a sandbox, also after it was destroyed, or verify that the record is whole.",
     );
-  evidence
+  const show = evidence
     .command("show", { isDefault: true })
     .summary("print a sandbox's record")
     .description("Print a sandbox's record, oldest first.")
@@ -76,5 +76,6 @@ function declareEvidence(program: Command, act: Act): void {
     ["aido evidence ab12cd34", "what happened"],
     ["aido evidence verify", "check all records"],
   ]);
+  examples(show, [["aido evidence ab12cd34", "what happened"]]);
   examples(verify, [["aido evidence verify ab12cd34", "check one"]]);
 }

@@ -1,0 +1,104 @@
+import type { Aido, Execs, Files, Runs, Sandboxes } from "@aido/sdk";
+import {
+  AidoError,
+  type EvidenceEntry,
+  type EvidenceVerdict,
+  type ExecInfo,
+  type SandboxInfo,
+} from "@aido/sdk/protocol";
+import type { Backend, DoctorReport, Setting } from "../context.ts";
+
+/** The parts a test needs; calling any other part is an error that names it. */
+export interface FakeBackendParts {
+  sandboxes?: Partial<Sandboxes>;
+  execs?: Partial<Execs>;
+  files?: Partial<Files>;
+  runs?: Partial<Runs>;
+  evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
+  doctor?: DoctorReport;
+  settings?: readonly Setting[];
+}
+
+export function fakeBackend(parts: FakeBackendParts = {}): Backend {
+  const { entries = [], verdicts = [] } = parts.evidence ?? {};
+  const aido: Aido = {
+    sandboxes: only("sandboxes", parts.sandboxes),
+    execs: only("execs", parts.execs),
+    files: only("files", parts.files),
+    evidence: {
+      async *read() {
+        yield* entries;
+      },
+      verify: () => Promise.resolve(verdicts),
+    },
+    runs: only("runs", parts.runs),
+    close: () => Promise.resolve(),
+  };
+  return {
+    aido,
+    doctor: () => Promise.resolve(parts.doctor ?? { ok: true, driver: "fake", checks: [] }),
+    settings: () => Promise.resolve(parts.settings ?? []),
+  };
+}
+
+function only<Part extends object>(name: string, part: Partial<Part> | undefined): Part {
+  return new Proxy(part ?? {}, {
+    get(target, key) {
+      if (key in target) return Reflect.get(target, key);
+      throw new Error(`This test has no ${name}.${String(key)}`);
+    },
+  }) as Part;
+}
+
+export function sandboxInfo(changes: Partial<SandboxInfo> = {}): SandboxInfo {
+  return {
+    id: "abcd1234",
+    name: undefined,
+    profile: "aido",
+    image: "python:3.12-slim",
+    driver: "fake",
+    isolation: "container",
+    state: "running",
+    endReason: undefined,
+    containerId: "c0ffee",
+    workdir: "/work",
+    network: "none",
+    limits: {
+      cpus: 1,
+      memoryBytes: 512 * 1024 ** 2,
+      pids: 100,
+      diskBytes: 0,
+      openFiles: 1024,
+      outputBytes: 0,
+    },
+    labels: {},
+    createdAt: new Date("2025-12-31T23:50:00Z"),
+    startedAt: new Date("2025-12-31T23:50:00Z"),
+    stoppedAt: undefined,
+    expiresAt: new Date("2026-01-01T00:10:00Z"),
+    ...changes,
+  };
+}
+
+export function execInfo(changes: Partial<ExecInfo> = {}): ExecInfo {
+  return {
+    id: "exec1",
+    sandboxId: "abcd1234",
+    argv: ["true"],
+    status: "exited",
+    exitCode: 0,
+    signal: undefined,
+    startedAt: new Date("2026-01-01T00:00:00Z"),
+    endedAt: new Date("2026-01-01T00:00:01Z"),
+    durationMs: 1000,
+    stdoutBytes: 0,
+    stderrBytes: 0,
+    ...changes,
+  };
+}
+
+export function notFound(reference: string): AidoError {
+  return new AidoError("CONTAINER_NOT_FOUND", `No sandbox is called ${reference}`, {
+    hint: "Type `aido ls`.",
+  });
+}
