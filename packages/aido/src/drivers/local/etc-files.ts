@@ -1,11 +1,17 @@
-/** The sandbox's own /etc: nothing in it tells about the host. */
-export function etcFiles(sandbox: {
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+export const ETC_DIRECTORIES = ["alternatives", "ssl/certs"] as const;
+
+interface EtcSettings {
   hostname: string;
   home: string;
   uid: number;
   gid: number;
-}): Readonly<Record<string, string>> {
-  const { hostname, home, uid, gid } = sandbox;
+}
+
+/** The sandbox's own /etc: nothing in it tells about the host. */
+export function etcFiles({ hostname, home, uid, gid }: EtcSettings): Readonly<Record<string, string>> {
   const users = [`sandbox:x:${uid}:${gid}:sandbox:${home}:/bin/bash`];
   const groups = [`sandbox:x:${gid}:`];
   if (uid !== 0) users.unshift("root:x:0:0:root:/root:/usr/sbin/nologin");
@@ -25,4 +31,17 @@ export function etcFiles(sandbox: {
   };
 }
 
-export const ETC_DIRECTORIES = ["alternatives", "ssl/certs"] as const;
+export async function writeEtc(directory: string, settings: EtcSettings): Promise<void> {
+  for (const name of ETC_DIRECTORIES) await mkdir(join(directory, name), { recursive: true });
+  for (const [name, text] of Object.entries(etcFiles(settings))) await writeFile(join(directory, name), text);
+}
+
+/** Any name as one that the kernel and programs take for a machine's. */
+export function toHostname(name: string): string {
+  return (
+    name
+      .replace(/[^A-Za-z0-9-]/g, "-")
+      .replace(/^-+/, "")
+      .slice(0, 63) || "sandbox"
+  );
+}

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { AidoError } from "@aido/sdk/protocol";
@@ -9,13 +9,14 @@ import type {
   Driver,
   DriverCapabilities,
 } from "../../core/driver/driver.ts";
+import { removeTree } from "../../core/sandbox/remove-tree.ts";
 import { Cgroup } from "./cgroup.ts";
 import { type CgroupHierarchy, findCgroupHierarchy } from "./cgroup-hierarchy.ts";
 import { checkSpec } from "./check-spec.ts";
 import { connectSocket } from "./connect-socket.ts";
 import { endSandboxProcesses, until } from "./end-processes.ts";
 import { ensureProgram } from "./ensure-packages.ts";
-import { ETC_DIRECTORIES, etcFiles } from "./etc-files.ts";
+import { toHostname, writeEtc } from "./etc-files.ts";
 import { giveToUser } from "./give-to-user.ts";
 import { hostRuntime, VISIBLE_PATH } from "./host-image.ts";
 import { hostUser } from "./host-user.ts";
@@ -23,7 +24,6 @@ import { launchSandbox } from "./launch-sandbox.ts";
 import { examineMachine, type Machine, toCapabilities } from "./machine.ts";
 import { bootId } from "./process-table.ts";
 import { processUsage } from "./process-usage.ts";
-import { removeTree } from "./remove-tree.ts";
 import { livingSupervisor, sandboxEnd, toContainer } from "./sandbox-container.ts";
 import { withSandboxLock } from "./sandbox-lock.ts";
 import { SandboxPaths } from "./sandbox-paths.ts";
@@ -90,7 +90,7 @@ export class LocalDriver implements Driver {
       await mkdir(paths.work, { recursive: true, mode: 0o755 });
       await writeEtc(paths.etc, { hostname: toHostname(spec.name), home: spec.workdir, ...user });
       if (hostUid !== undefined) {
-        for (const path of [paths.work, ...spec.mounts.map((mount) => mount.source)]) {
+        for (const path of [paths.work, paths.etc, ...spec.mounts.map((mount) => mount.source)]) {
           await giveToUser(path, hostUid);
         }
       }
@@ -290,20 +290,6 @@ export class LocalDriver implements Driver {
   #paths(sandboxId: string): SandboxPaths {
     return new SandboxPaths(this.#options.root, sandboxId);
   }
-}
-
-async function writeEtc(directory: string, sandbox: Parameters<typeof etcFiles>[0]): Promise<void> {
-  for (const name of ETC_DIRECTORIES) await mkdir(join(directory, name), { recursive: true, mode: 0o755 });
-  for (const [name, text] of Object.entries(etcFiles(sandbox))) await writeFile(join(directory, name), text);
-}
-
-function toHostname(name: string): string {
-  return (
-    name
-      .replace(/[^A-Za-z0-9-]/g, "-")
-      .replace(/^-+/, "")
-      .slice(0, 63) || "sandbox"
-  );
 }
 
 function notRunning(sandboxId: string): AidoError {
