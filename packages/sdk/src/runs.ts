@@ -1,5 +1,5 @@
 import type { Progress } from "./aido.ts";
-import type { OutputChunk, RunRecord, RunSpec, RunSummary } from "./protocol/index.ts";
+import type { Isolation, OutputChunk, RunRecord, RunSpec, RunSummary } from "./protocol/index.ts";
 
 /**
  * One-shot work: a task file, or the steps of a pipeline, run in a sandbox of its own and leave outputs, a
@@ -45,6 +45,7 @@ export interface UpRequest {
   autoDestroy?: boolean | undefined;
   /** Made for one task only: never taken as the newest sandbox by `start`. */
   implicit?: boolean | undefined;
+  isolation?: Isolation | undefined;
 }
 
 export interface StartRun {

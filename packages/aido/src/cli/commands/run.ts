@@ -16,6 +16,7 @@ export interface RunCommandOptions {
   env?: readonly string[];
   cpus?: string;
   memory?: string;
+  isolation?: string;
   dangerousAllowHostNetwork?: boolean;
   dangerousAllowPrivileged?: boolean;
   /** Undefined leaves it to what the sandbox was made with. */
@@ -89,8 +90,11 @@ async function start(context: CliContext, { runs, task, options, signal }: Start
 }
 
 function needsOwnSandbox(options: RunCommandOptions): boolean {
-  const { runtime, image, ttl, env, cpus, memory } = options;
-  return [runtime, image, ttl, cpus, memory].some((each) => each !== undefined) || (env ?? []).length > 0;
+  const { runtime, image, ttl, env, cpus, memory, isolation } = options;
+  return (
+    [runtime, image, ttl, cpus, memory, isolation].some((each) => each !== undefined) ||
+    (env ?? []).length > 0
+  );
 }
 
 function check(options: RunCommandOptions, task: string | undefined): void {

@@ -1,8 +1,9 @@
 import type { RunOptions, Runs } from "@aido/sdk";
+import { ISOLATIONS } from "@aido/sdk/protocol";
 import type { CliContext } from "../context.ts";
 import { parseDuration } from "../options/duration.ts";
 import { parsePairs } from "../options/pairs.ts";
-import { toLimits } from "./create.ts";
+import { oneOf, toLimits } from "./create.ts";
 import type { RunCommandOptions } from "./run.ts";
 
 /** A sandbox of its own for one task, as its options say; the rest fits the task's extension. */
@@ -17,6 +18,7 @@ export async function upForTask(
     import("../../spec/read-task.ts"),
   ]);
   await readTask(path);
+  const isolation = oneOf(options.isolation, ISOLATIONS, "--isolation");
   const { spec } = implicitSpec(path);
   const runtime = options.runtime ?? options.image ?? spec.runtime;
   const ttlMs = options.ttl === undefined ? spec.ttlMs : parseDuration(options.ttl, "--ttl");
@@ -30,7 +32,7 @@ export async function upForTask(
   // JSON strings are YAML strings. Environment values stay out of the copy: they may be secrets.
   const specText = `name: ${JSON.stringify(spec.name)}\nruntime: ${JSON.stringify(runtime)}\nttl: ${Math.ceil(ttlMs / 1000)}s\n`;
   const { id } = await runs.up(
-    { spec: wanted, specText, inputs: [], autoDestroy: options.autoDestroy, implicit: true },
+    { spec: wanted, specText, inputs: [], autoDestroy: options.autoDestroy, isolation, implicit: true },
     how,
   );
   return id;

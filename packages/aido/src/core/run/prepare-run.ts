@@ -23,6 +23,7 @@ export async function prepareRun(
     {
       profile: "aido",
       image: runtimeImage(spec.runtime),
+      isolation: request.isolation,
       env: spec.env,
       network: spec.network,
       limits: spec.limits,

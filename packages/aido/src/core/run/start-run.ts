@@ -113,6 +113,7 @@ async function launch(
 ): Promise<SandboxRecord> {
   const { sandboxId, autoDestroy, spec } = plan;
   const ttlMs = autoDestroy ? spec.ttlMs : 0;
+  await deps.sandboxes.get(sandboxId);
   const sandbox = await deps.resolver.resolve(sandboxId);
   if (sandbox.state === "running") {
     if (request.hostNetwork === true || request.privileged === true) throw kept(sandboxId);
@@ -154,7 +155,7 @@ function kept(sandboxId: string): AidoError {
     "EXECUTION_CONFLICT",
     `Sandbox ${sandboxId} runs already and its isolation cannot change`,
     {
-      hint: `Stop it with \`aido sandbox stop ${sandboxId}\` first, or make another one.`,
+      hint: `Stop it with \`aido stop ${sandboxId}\` first, or make another one.`,
       details: { sandboxId },
     },
   );
