@@ -1,9 +1,8 @@
-import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { Engine } from "./engine.ts";
 import { PullProgress } from "./pull-progress.ts";
+import { readLines } from "./read-lines.ts";
 import { registryAuth } from "./registry-auth.ts";
 import { clean, imageNotFound } from "./translate-docker-error.ts";
 
@@ -63,7 +62,7 @@ async function pull(engine: Engine, image: string, { signal, onProgress }: PullO
   try {
     const abortSignal = AbortSignal.any([silence.signal, ...(signal === undefined ? [] : [signal])]);
     const stream = await requestPull(engine, image, abortSignal);
-    for await (const line of createInterface({ input: stream as Readable, signal: abortSignal })) {
+    for await (const line of readLines(stream)) {
       timer.refresh();
       progress.take(line);
     }

@@ -26,7 +26,6 @@ export class PullProgress {
   }
 
   take(line: string): void {
-    if (line.trim() === "") return;
     const event = parse(line);
     if (event === undefined) return;
     if (event.error !== undefined) {

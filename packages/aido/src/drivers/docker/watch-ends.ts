@@ -1,8 +1,8 @@
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "./engine.ts";
 import { LABEL } from "./labels.ts";
+import { readLines } from "./read-lines.ts";
 
 interface EndEvent {
   timeNano?: number;
@@ -61,9 +61,7 @@ async function* endEvents(
   const stop = () => stream.destroy();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    for await (const line of createInterface({ input: stream })) {
-      if (line.trim() !== "") yield JSON.parse(line) as EndEvent;
-    }
+    for await (const line of readLines(stream)) yield JSON.parse(line) as EndEvent;
   } finally {
     signal.removeEventListener("abort", stop);
     stream.destroy();
