@@ -30,7 +30,8 @@ export class Cgroup {
     for (const [directory, file, value] of this.#settings(limits)) {
       if (existsSync(join(directory, file))) writeFileSync(join(directory, file), value);
     }
-    return directories.map((directory) => join(directory, "cgroup.procs"));
+    const file = this.#hierarchy.version === 1 ? "tasks" : "cgroup.procs";
+    return directories.map((directory) => join(directory, file));
   }
 
   /** The directory with the memory counters, if memory is accounted for. */
