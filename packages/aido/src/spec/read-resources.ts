@@ -66,7 +66,7 @@ function readSize(reader: SpecReader, value: SpecValue): number | undefined {
 
 function readPids(reader: SpecReader, value: SpecValue): number | undefined {
   const pids = reader.scalar(value)?.value;
-  if (typeof pids === "number" && Number.isInteger(pids) && pids >= 1 && pids <= 4_194_304) return pids;
-  reader.problem(value, `${value.path} must be a whole number from 1`, "Write for example pids: 100.");
+  if (typeof pids === "number" && Number.isInteger(pids) && pids >= 8 && pids <= 4_194_304) return pids;
+  reader.problem(value, `${value.path} must be a whole number from 8`, "Write for example pids: 100.");
   return undefined;
 }

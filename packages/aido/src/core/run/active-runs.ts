@@ -1,4 +1,4 @@
-import { AidoError, type RunSummary, toAidoError } from "@aido/sdk/protocol";
+import { AidoError, isAidoError, type RunSummary, toAidoError } from "@aido/sdk/protocol";
 import { finishRun } from "./finish-run.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { RunExecutor } from "./run-executor.ts";
@@ -82,9 +82,10 @@ export class ActiveRuns {
     const beating = owner.beat(over.signal);
     try {
       const outcome = await this.#outcome(plan, executor, from);
+      await this.#refuseDestroyed(plan.sandboxId);
       return await finishRun(this.#deps, this.#journal, plan, outcome);
     } catch (thrown) {
-      if (!this.closing.aborted) {
+      if (!this.closing.aborted && !isAidoError(thrown, "CONTAINER_NOT_FOUND")) {
         const fields = { event: "run.finish", sandboxId: plan.sandboxId, err: thrown };
         this.#deps.logger.error(fields, "a run could not be finished");
       }
@@ -101,9 +102,19 @@ export class ActiveRuns {
       return await executor.complete(from, this.closing);
     } catch (thrown) {
       if (this.closing.aborted) throw thrown;
+      await this.#refuseDestroyed(plan.sandboxId);
       const error = toAidoError(thrown).message;
       await this.#deps.evidence.append(plan.sandboxId, "run.error", { error });
       return { status: "failed", exitCode: null, error };
     }
+  }
+
+  /** What is destroyed has no place for results any more. */
+  async #refuseDestroyed(sandboxId: string): Promise<void> {
+    const sandbox = await this.#deps.store.sandboxes.get(sandboxId);
+    if (sandbox !== undefined && sandbox.state !== "deleted") return;
+    throw new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${sandboxId} was destroyed while its task ran`, {
+      details: { sandboxId },
+    });
   }
 }

@@ -35,7 +35,7 @@ export async function recoverRun(deps: RunDeps, journal: RunJournal, sandboxId: 
 
 /** Undefined while the task still runs. */
 async function findOutcome(deps: RunDeps, plan: RunPlan, running: number): Promise<RunOutcome | undefined> {
-  const sandbox = await deps.resolver.resolve(plan.sandboxId);
+  const sandbox = await deps.sandboxes.get(plan.sandboxId);
   const task = plan.tasks[running];
   const exec = task === undefined ? undefined : await findExec(deps, plan.sandboxId, task.execId);
   if (exec !== undefined && exec.status !== "running") return toOutcome(exec, sandbox.endReason);

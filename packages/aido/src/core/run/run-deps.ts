@@ -13,7 +13,7 @@ import type { CaptureLimits } from "./capture-outputs.ts";
 export interface RunDeps {
   lifecycle: SandboxLifecycle;
   resolver: SandboxResolver;
-  sandboxes: Pick<Sandboxes, "destroy" | "setTtl">;
+  sandboxes: Pick<Sandboxes, "get" | "destroy" | "setTtl">;
   execs: Pick<Execs, "start" | "get" | "wait" | "output" | "kill">;
   store: Pick<Store, "sandboxes" | "runs">;
   evidence: EvidenceSink;

@@ -40,6 +40,7 @@ export class RunExecutor {
       await this.#step(index, { status: "running" });
       await this.#deps.evidence.append(sandboxId, "step.starting", { step: task.step, task: task.task });
     }
+    await this.#files.link(index);
     try {
       await this.#deps.execs.start(
         sandboxId,
@@ -50,7 +51,6 @@ export class RunExecutor {
       if (task.step !== undefined) await this.#step(index, { status: "failed" });
       throw explain(thrown, task, this.#plan);
     }
-    await this.#files.link(index);
     // Its failure shows where it is awaited; until then it must not count as unhandled.
     this.#following = this.#files.follow(index, signal);
     this.#following.catch(() => undefined);
@@ -97,10 +97,8 @@ export class RunExecutor {
     const task = this.#task(index);
     const exec = await this.#wait(task, signal);
     await this.#following;
-    await this.#files.link(index);
-    const sandbox = await this.#deps.store.sandboxes.get(this.#plan.sandboxId);
-    const ended = sandbox?.state === "running" ? undefined : sandbox?.endReason;
-    const outcome = toOutcome(exec, ended);
+    const sandbox = await this.#deps.sandboxes.get(this.#plan.sandboxId);
+    const outcome = toOutcome(exec, sandbox.endReason);
     if (task.step !== undefined) {
       const { status, exitCode } = outcome;
       await this.#step(index, { status, exitCode, durationMs: exec?.durationMs ?? null });
@@ -126,8 +124,8 @@ export class RunExecutor {
     };
     try {
       const exec = await Promise.race([execs.wait(this.#plan.sandboxId, task.execId, either), gone()]);
-      // The ttl kills the command a moment before the sandbox is seen to end; the reason tells the two apart.
-      if (exec?.status === "killed" && (await this.#isDue())) {
+      // A command ends a moment before its sandbox is seen to; only the sandbox's end tells why.
+      if (exec?.status === "lost" || (exec?.status === "killed" && (await this.#isDue()))) {
         await Promise.race([
           lifecycle.untilEnded(this.#plan.sandboxId, either),
           clock.sleep(SETTLE_MS, either),

@@ -61,14 +61,11 @@ export class RunLayout {
     ];
   }
 
-  /** The sandbox's user is not ours, so what it may write is open to all; the directory above is closed to others. */
   async make(): Promise<void> {
     for (const path of [this.inputs, this.tasks, this.work, this.mountedOutputs, this.outputs]) {
       await mkdir(path, { recursive: true });
+      // Whatever the umask: the sandbox's user reads all of them, and is given those that it may write.
+      await chmod(path, 0o755);
     }
-    await chmod(this.inputs, 0o755);
-    await chmod(this.tasks, 0o755);
-    await chmod(this.work, 0o777);
-    await chmod(this.mountedOutputs, 0o777);
   }
 }

@@ -26,25 +26,21 @@ export class RunOutputFiles {
     for (const stream of STREAMS) await writeFile(join(this.#layout.outputs, `${stream}.log`), "");
   }
 
-  /** The recorded output gets a second name, so that it is stored once however large it is. */
+  /**
+   * The recorded output gets a second name before its first byte, so that the log grows with it and is stored once
+   * however large it is.
+   */
   async link(index: number): Promise<void> {
     const task = this.#task(index);
+    const recorded = this.#deps.dataDir.exec(this.#plan.sandboxId, task.execId);
+    await mkdir(recorded, { recursive: true, mode: 0o700 });
     for (const stream of STREAMS) {
       const name = task.step === undefined ? `${stream}.log` : stepLog(index, task.step, stream);
       const target = join(this.#layout.outputs, name);
       await mkdir(dirname(target), { recursive: true });
-      const recorded = this.#recorded(task, stream);
-      const temporary = `${target}.tmp`;
-      await rm(temporary, { force: true });
-      try {
-        await link(recorded, temporary);
-        await rename(temporary, target);
-        // Renaming one name of a file onto another of the same file does nothing and leaves both.
-        await rm(temporary, { force: true });
-      } catch (thrown) {
-        if ((thrown as NodeJS.ErrnoException).code !== "ENOENT") throw thrown;
-        await writeFile(target, "", { flag: "a" });
-      }
+      await (await open(join(recorded, stream), "a", 0o600)).close();
+      await rm(target, { force: true });
+      await link(join(recorded, stream), target);
     }
   }
 
@@ -86,9 +82,5 @@ export class RunOutputFiles {
     const task = this.#plan.tasks[index];
     if (task === undefined) throw new Error(`no task ${index} in the run of ${this.#plan.sandboxId}`);
     return task;
-  }
-
-  #recorded(task: PlannedTask, stream: "stdout" | "stderr"): string {
-    return join(this.#deps.dataDir.exec(this.#plan.sandboxId, task.execId), stream);
   }
 }

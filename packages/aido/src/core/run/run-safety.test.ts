@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { makeFakeHost } from "../../../test/run/fake-host.ts";
+import { fileOf } from "../../../test/run/run-harness.ts";
+
+test("S0-80 S0-82 the host's network and privileges are off, and a run that was allowed them leaves none behind", async () => {
+  await using host = await makeFakeHost({ dangerous: true });
+  const { id } = await host.up({}, { autoDestroy: false });
+  await host.run({ sandbox: id, task: fileOf("t.sh", ""), hostNetwork: true, privileged: true });
+  expect(host.driver.spec(id)).toMatchObject({ network: "host", privileged: true });
+  const entries = await host.events(id);
+  expect(entries.find((entry) => entry.event === "run.starting")?.detail).toMatchObject({
+    hostNetwork: true,
+    privileged: true,
+  });
+  await host.sandboxes.stop(id);
+  await host.run({ sandbox: id, task: fileOf("t.sh", "") });
+  expect(host.driver.spec(id)).toMatchObject({ network: "none", privileged: false });
+});
+
+test("S0-83 the container goes with the run; the outputs stay until the sandbox is destroyed", async () => {
+  await using host = await makeFakeHost();
+  const { id } = await host.up();
+  await host.run({ sandbox: id, task: fileOf("t.sh", "out x\n") });
+  expect(await host.driver.list()).toEqual([]);
+  expect(await host.sandboxes.get(id)).toMatchObject({ state: "stopped", endReason: "completed" });
+  expect(await host.read(id, "outputs/stdout.log")).toBe("x\n");
+  await host.sandboxes.destroy(id);
+  await expect(host.read(id, "outputs/stdout.log")).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("S0-83 without auto-destroy the container stays, without an end, and the next task uses it", async () => {
+  await using host = await makeFakeHost();
+  const { id } = await host.up();
+  await host.run({ sandbox: id, task: fileOf("t.sh", "write /tmp/kept x\n"), autoDestroy: false });
+  expect(await host.sandboxes.get(id)).toMatchObject({ state: "running", expiresAt: undefined });
+  const summary = await host.run({
+    sandbox: id,
+    task: fileOf("u.sh", "read /tmp/kept\n"),
+    autoDestroy: true,
+  });
+  expect(summary.status).toBe("completed");
+  expect(await host.driver.list()).toEqual([]);
+});
+
+test("S0-81 links in /outputs are left out, and the evidence says which", async () => {
+  await using host = await makeFakeHost();
+  const { id } = await host.up();
+  const script =
+    "link /outputs/passwd /etc/passwd\nlink /outputs/stdout.log /etc/hostname\nwrite /outputs/ok x\n";
+  const summary = await host.run({ sandbox: id, task: fileOf("t.sh", script) });
+  expect(summary.outputFiles).toEqual(["ok"]);
+  const captured = (await host.events(id)).find((entry) => entry.event === "outputs.captured");
+  expect(captured?.detail).toMatchObject({ files: 1, skippedTotal: 2 });
+  expect(await host.read(id, "outputs/stdout.log")).toBe("");
+});

@@ -1,0 +1,169 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { RunFile, StartRun } from "@aido/sdk";
+import type { EvidenceEntry, RunRecord, RunSpec, RunSummary } from "@aido/sdk/protocol";
+import type { Clock } from "../../src/core/clock.ts";
+import { DataDir } from "../../src/core/data-dir.ts";
+import type { Driver } from "../../src/core/driver/driver.ts";
+import { EvidenceLog } from "../../src/core/evidence/evidence-log.ts";
+import { ExecService } from "../../src/core/exec/exec-service.ts";
+import type { Logger } from "../../src/core/logger.ts";
+import { LinuxProcessIdentity, type ProcessIdentity } from "../../src/core/process-identity.ts";
+import type { CaptureLimits } from "../../src/core/run/capture-outputs.ts";
+import { RunService } from "../../src/core/run/run-service.ts";
+import { SandboxService } from "../../src/core/sandbox/sandbox-service.ts";
+import type { Store } from "../../src/core/store/store.ts";
+import { Supervisors } from "../../src/core/supervisor/supervisors.ts";
+import { SystemClock } from "../../src/core/system-clock.ts";
+
+export interface RunHost {
+  readonly runs: RunService;
+  readonly sandboxes: SandboxService;
+  readonly execs: ExecService;
+  readonly dataDir: DataDir;
+  readonly store: Store;
+  up(spec?: Partial<RunSpec>, files?: HostFiles): Promise<RunRecord>;
+  /** Starts a task and waits for its end. */
+  run(request: StartRun): Promise<RunSummary>;
+  read(sandboxId: string, path: string): Promise<string>;
+  events(sandboxId: string): Promise<readonly EvidenceEntry[]>;
+  /** Ends this process's part without a word to anyone, as kill -9 would. */
+  die(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface HostFiles {
+  inputs?: readonly RunFile[];
+  tasks?: readonly RunFile[];
+  autoDestroy?: boolean;
+  implicit?: boolean;
+}
+
+export interface RunHostOptions {
+  driver: Driver;
+  store: Store;
+  directory: string;
+  clock?: Clock;
+  captureLimits?: CaptureLimits;
+  image?: string;
+}
+
+/** Processes that share a machine in a test: those that died are dead to the others. */
+const dead = new Set<string>();
+
+class TestIdentity implements ProcessIdentity {
+  readonly self: string;
+
+  constructor() {
+    this.self = new LinuxProcessIdentity(randomBytes(4).toString("hex")).self;
+  }
+
+  isDead(holder: string): boolean {
+    return dead.has(holder.split("#")[0] ?? holder);
+  }
+}
+
+/** One process's view: all of core on a driver and a store that other hosts may share. */
+export function makeRunHost(options: RunHostOptions): RunHost {
+  const { driver, store } = options;
+  const clock = options.clock ?? new SystemClock();
+  const dataDir = new DataDir(options.directory);
+  const logger = silentLogger;
+  const identity = new TestIdentity();
+  const evidence = new EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor: "test" });
+  const supervisors = new Supervisors({ driver, clock, logger });
+  const newId = () => randomBytes(4).toString("hex");
+  const shared = { driver, store, dataDir, evidence, supervisors, clock, logger, newId };
+  const sandboxes = new SandboxService({ ...shared, processes: identity });
+  const execs = new ExecService({ ...shared, sandboxes });
+  const runs = new RunService({
+    ...shared,
+    lifecycle: sandboxes,
+    resolver: sandboxes,
+    sandboxes,
+    execs,
+    identity,
+    captureLimits: options.captureLimits,
+  });
+  const close = async () => {
+    await runs.close();
+    await execs.close();
+    supervisors.close();
+    await sandboxes.close();
+  };
+  return {
+    runs,
+    sandboxes,
+    execs,
+    dataDir,
+    store,
+    up: (spec = {}, files = {}) =>
+      runs.up({
+        spec: specOf({ ...(options.image === undefined ? {} : { runtime: options.image }), ...spec }),
+        specText: `name: ${spec.name ?? "test"}\n`,
+        inputs: files.inputs ?? [],
+        tasks: files.tasks,
+        autoDestroy: files.autoDestroy,
+        implicit: files.implicit,
+      }),
+    run: async (request) => {
+      const record = await runs.start(request);
+      return await runs.wait(record.id);
+    },
+    read: (sandboxId, path) => readFile(join(dataDir.sandbox(sandboxId), path), "utf8"),
+    events: async (sandboxId) => {
+      await execs.close();
+      const entries: EvidenceEntry[] = [];
+      for await (const entry of evidence.read(sandboxId)) entries.push(entry);
+      return entries;
+    },
+    die: async () => {
+      dead.add(identity.self);
+      supervisors.close();
+      await close();
+    },
+    close,
+  };
+}
+
+export function specOf(changes: Partial<RunSpec> = {}): RunSpec {
+  return {
+    name: "test",
+    runtime: "bash",
+    ttlMs: 60_000,
+    inputs: [],
+    outputs: [],
+    limits: {},
+    timeoutMs: 0,
+    env: {},
+    network: "none",
+    steps: [],
+    ...changes,
+  };
+}
+
+export function fileOf(path: string, text: string): RunFile {
+  return {
+    path,
+    async *content() {
+      yield Buffer.from(text);
+    },
+  };
+}
+
+export function stepOf(
+  name: string,
+  task: string,
+  changes: { timeoutMs?: number; env?: Record<string, string> } = {},
+) {
+  return { name, task, timeoutMs: 0, env: {}, ...changes };
+}
+
+const silentLogger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silentLogger,
+};
