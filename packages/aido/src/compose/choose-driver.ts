@@ -1,0 +1,96 @@
+import { request } from "node:http";
+import { AidoError, toAidoError } from "@aido/sdk/protocol";
+import type { Config } from "../config/config.ts";
+import { searchPath } from "../config/process-config.ts";
+import type { DataDir } from "../core/data-dir.ts";
+import type { Driver, DriverCapabilities } from "../core/driver/driver.ts";
+import { findAgent } from "./find-agent.ts";
+import { scopeOf } from "./scope.ts";
+
+/** How long an engine may take to say that it is there, when the choice is ours. */
+const PING_LIMIT_MS = 1500;
+
+export interface DriverContext {
+  readonly config: Config;
+  readonly dataDir: DataDir;
+  readonly onProgress?: ((step: string) => void) | undefined;
+}
+
+/** The driver that is named, or with `auto` Docker when it answers, else the local one. */
+export async function chooseDriver(context: DriverContext): Promise<Driver> {
+  const { driver } = context.config;
+  if (driver === "docker") return await openDocker(context);
+  if (driver === "local") return await openLocal(context);
+  const silence = await whyDockerIsSilent(context.config);
+  if (silence === undefined) return await openDocker(context);
+  return await openLocal(context, silence);
+}
+
+export async function openDocker({ config, dataDir }: DriverContext): Promise<Driver> {
+  const { DockerDriver } = await import("../drivers/docker/docker-driver.ts");
+  return new DockerDriver({
+    host: config.dockerHost,
+    certPath: config.dockerCertPath,
+    scope: scopeOf(dataDir.root),
+    agentPath: findAgent(config.agentPath),
+    runDir: (sandboxId) => dataDir.run(sandboxId),
+  });
+}
+
+/** `silence` is why Docker was not taken: told when the local driver cannot run either. */
+export async function openLocal(
+  { config, dataDir, onProgress }: DriverContext,
+  silence?: string,
+): Promise<Driver> {
+  const { LocalDriver } = await import("../drivers/local/local-driver.ts");
+  class FallbackDriver extends LocalDriver {
+    override async capabilities(signal?: AbortSignal): Promise<DriverCapabilities> {
+      try {
+        return await super.capabilities(signal);
+      } catch (thrown) {
+        throw silence === undefined ? thrown : noDriver(silence, thrown);
+      }
+    }
+  }
+  return new FallbackDriver({
+    root: `${dataDir.root}/local`,
+    scope: scopeOf(dataDir.root),
+    agentPath: findAgent(config.agentPath),
+    searchPath: searchPath(),
+    onProgress,
+  });
+}
+
+/** Undefined when an engine answers. A plain request: the engine's library takes longer to load than this to run. */
+export async function whyDockerIsSilent(config: Config): Promise<string | undefined> {
+  const { toEngineAddress } = await import("../drivers/docker/engine-address.ts");
+  const { text, options } = toEngineAddress(config.dockerHost, config.dockerCertPath);
+  // Engines behind TLS and ssh are named on purpose; whether they answer is seen when they are used.
+  if (options.protocol !== "http") return undefined;
+  const { socketPath, host, port } = options;
+  const where = socketPath === undefined ? { host: String(host), port: Number(port) } : { socketPath };
+  return await new Promise((resolve) => {
+    const ping = request({ ...where, path: "/_ping", timeout: PING_LIMIT_MS }, (response) => {
+      response.resume();
+      const isEngine = response.statusCode === 200;
+      resolve(isEngine ? undefined : `Docker at ${text} answers with status ${response.statusCode}`);
+    });
+    const limit = setTimeout(() => ping.destroy(new Error("no answer in time")), PING_LIMIT_MS);
+    ping.on("timeout", () => ping.destroy(new Error("no answer in time")));
+    ping.on("error", (error) => resolve(`Docker at ${text} does not answer: ${error.message}`));
+    ping.on("close", () => clearTimeout(limit));
+    ping.end();
+  });
+}
+
+function noDriver(silence: string, thrown: unknown): AidoError {
+  const local = toAidoError(thrown);
+  return new AidoError(
+    "RUNTIME_UNAVAILABLE",
+    `${silence}; and the local driver cannot run here: ${local.message}`,
+    {
+      hint: `Start Docker, for example with \`sudo systemctl start docker\`.${local.hint === undefined ? "" : ` Or: ${local.hint}`}`,
+      cause: thrown,
+    },
+  );
+}

@@ -1,0 +1,44 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import type { ResourceLimits } from "@aido/sdk/protocol";
+import type { Values } from "./settings.ts";
+
+/** What the rest of aido is handed: read once, frozen, paths absolute, units converted. */
+export interface Config extends Readonly<Omit<Values, `limits.${string}` | "ttl" | "requestTimeout">> {
+  readonly ttlMs: number | undefined;
+  readonly requestTimeoutMs: number;
+  readonly limits: Partial<ResourceLimits>;
+}
+
+export function toConfig(values: Values, cwd: string): Config {
+  const limits = {
+    cpus: values["limits.cpus"],
+    memoryBytes: values["limits.memory"],
+    pids: values["limits.pids"],
+    diskBytes: values["limits.disk"],
+    openFiles: values["limits.openFiles"],
+    outputBytes: values["limits.output"],
+  };
+  const set = Object.entries(limits).filter(([, value]) => value !== undefined);
+  return Object.freeze({
+    driver: values.driver,
+    dataDir: absolute(values.dataDir, cwd),
+    dockerHost: values.dockerHost,
+    dockerCertPath: values.dockerCertPath,
+    agentPath: values.agentPath === undefined ? undefined : absolute(values.agentPath, cwd),
+    profile: values.profile,
+    defaultImage: values.defaultImage,
+    ttlMs: values.ttl,
+    limits: Object.freeze(Object.fromEntries(set)),
+    server: values.server,
+    apiKey: values.apiKey,
+    requestTimeoutMs: values.requestTimeout,
+    logLevel: values.logLevel,
+    logFormat: values.logFormat,
+    json: values.json,
+  });
+}
+
+function absolute(path: string, cwd: string): string {
+  return resolve(cwd, path.startsWith("~/") ? join(homedir(), path.slice(2)) : path);
+}

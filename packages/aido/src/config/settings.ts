@@ -1,0 +1,164 @@
+import { PROFILES, type ProfileName } from "@aido/sdk/protocol";
+import type { Secret } from "./secret.ts";
+import {
+  bytes,
+  duration,
+  flag,
+  numberFrom,
+  oneOf,
+  seconds,
+  secret,
+  text,
+  url,
+  type ValueKind,
+} from "./value-kinds.ts";
+
+export type DriverChoice = "auto" | "docker" | "local";
+export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+
+/** Every setting by its dotted key, with the value it has when nobody sets it. */
+export interface Values {
+  driver: DriverChoice;
+  dataDir: string;
+  dockerHost: string | undefined;
+  dockerCertPath: string | undefined;
+  agentPath: string | undefined;
+  profile: ProfileName;
+  defaultImage: string | undefined;
+  ttl: number | undefined;
+  "limits.cpus": number | undefined;
+  "limits.memory": number | undefined;
+  "limits.pids": number | undefined;
+  "limits.disk": number | undefined;
+  "limits.openFiles": number | undefined;
+  "limits.output": number | undefined;
+  server: string | undefined;
+  apiKey: Secret | undefined;
+  requestTimeout: number;
+  logLevel: LogLevel;
+  logFormat: "auto" | "json" | "text";
+  json: boolean;
+}
+
+export interface SettingDefinition<T> {
+  readonly kind: ValueKind<Exclude<T, undefined>>;
+  readonly default: T;
+  readonly description: string;
+  /** Variables besides the mechanical `AIDO_…`, weaker than it; each may be written in its own way. */
+  readonly variables?: Readonly<Record<string, ValueKind<Exclude<T, undefined>>>>;
+}
+
+/** The one table: the loader, `aido config show` and the reference page are made of it. */
+export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[K]> } = {
+  driver: {
+    kind: oneOf("auto", "docker", "local"),
+    default: "auto",
+    description: "Where sandboxes run. `auto` takes Docker when it answers, else the local driver.",
+  },
+  dataDir: {
+    kind: text,
+    default: ".aido",
+    description: "Records, files and evidence. Relative to the current directory; `~/` is your home.",
+  },
+  dockerHost: {
+    kind: text,
+    default: undefined,
+    description: "Address of the Docker engine; the machine's own when unset.",
+    variables: { DOCKER_HOST: text },
+  },
+  dockerCertPath: {
+    kind: text,
+    default: undefined,
+    description: "Directory with ca.pem, cert.pem and key.pem for an engine that is reached over TLS.",
+    variables: { DOCKER_CERT_PATH: text },
+  },
+  agentPath: {
+    kind: text,
+    default: undefined,
+    description: "The supervisor's binary; the one that belongs to this aido when unset.",
+  },
+  profile: {
+    kind: oneOf(...PROFILES),
+    default: "aido",
+    description: "Defaults of new sandboxes that name no profile.",
+  },
+  defaultImage: {
+    kind: text,
+    default: undefined,
+    description: "Image of new sandboxes that name none; the profile's when unset.",
+  },
+  ttl: {
+    kind: duration,
+    default: undefined,
+    description: "Life of new sandboxes that name none; no end when unset.",
+    variables: { SANDBOX_DEFAULT_MAX_LIFETIME: seconds },
+  },
+  "limits.cpus": {
+    kind: numberFrom(0.01, { whole: false }),
+    default: undefined,
+    description: "Processors of a new sandbox; the profile's when unset.",
+  },
+  "limits.memory": {
+    kind: bytes,
+    default: undefined,
+    description: "Memory and swap together of a new sandbox; the profile's when unset.",
+  },
+  "limits.pids": {
+    kind: numberFrom(8, { whole: true }),
+    default: undefined,
+    description: "Processes and threads of a new sandbox; the profile's when unset.",
+  },
+  "limits.disk": {
+    kind: bytes,
+    default: undefined,
+    description: "What a new sandbox may write; 0 means no limit, the profile's when unset.",
+  },
+  "limits.openFiles": {
+    kind: numberFrom(32, { whole: true }),
+    default: undefined,
+    description: "Open files of each process in a new sandbox; the profile's when unset.",
+  },
+  "limits.output": {
+    kind: bytes,
+    default: undefined,
+    description: "Kept output of one exec and stream, beyond which it is killed; 0 means no limit.",
+  },
+  server: {
+    kind: url,
+    default: undefined,
+    description: "Address of a server to use in place of this machine.",
+    variables: { AIDO_URL: url },
+  },
+  apiKey: {
+    kind: secret,
+    default: undefined,
+    description: "Key for that server. `AIDO_API_KEY_FILE` names a file that holds it.",
+  },
+  requestTimeout: {
+    kind: duration,
+    default: 30_000,
+    description: "How long one request to a server may take.",
+    variables: { REQUEST_TIMEOUT_SECS: seconds },
+  },
+  logLevel: {
+    kind: oneOf("debug", "info", "warn", "error", "silent"),
+    default: "warn",
+    description: "What is logged to standard error.",
+  },
+  logFormat: {
+    kind: oneOf("auto", "json", "text"),
+    default: "auto",
+    description: "`auto` writes text to a terminal and JSON elsewhere.",
+  },
+  json: { kind: flag, default: false, description: "Results as JSON, as with `--json`." },
+};
+
+export const KEYS = Object.keys(SETTINGS) as readonly (keyof Values)[];
+
+/** `limits.openFiles` is set by AIDO_LIMITS_OPEN_FILES. */
+export function variableOf(key: keyof Values): string {
+  return `AIDO_${key
+    .replace(".", "_")
+    .replace(/[A-Z]/g, (letter) => `_${letter}`)
+    .toUpperCase()}`;
+}

@@ -1,0 +1,62 @@
+import type { Aido } from "@aido/sdk";
+import type { Driver } from "./driver/driver.ts";
+import type { EvidenceLog } from "./evidence/evidence-log.ts";
+import type { ExecService } from "./exec/exec-service.ts";
+import type { FileService } from "./files/file-service.ts";
+import type { RunService } from "./run/run-service.ts";
+import type { SandboxService } from "./sandbox/sandbox-service.ts";
+import type { Store } from "./store/store.ts";
+import type { Supervisors } from "./supervisor/supervisors.ts";
+
+export interface CoreParts {
+  readonly sandboxes: SandboxService;
+  readonly execs: ExecService;
+  readonly files: FileService;
+  readonly evidence: EvidenceLog;
+  readonly runs: RunService;
+  readonly supervisors: Supervisors;
+  readonly driver: Driver;
+  readonly store: Store;
+}
+
+/** Aido in this process. Whoever makes the parts hands them over: closing ends them all, and no sandbox. */
+export class CoreAido implements Aido {
+  readonly sandboxes: SandboxService;
+  readonly execs: ExecService;
+  readonly files: FileService;
+  readonly evidence: EvidenceLog;
+  readonly runs: RunService;
+  readonly driver: Driver;
+  readonly store: Store;
+  readonly #supervisors: Supervisors;
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: CoreParts) {
+    this.sandboxes = parts.sandboxes;
+    this.execs = parts.execs;
+    this.files = parts.files;
+    this.evidence = parts.evidence;
+    this.runs = parts.runs;
+    this.driver = parts.driver;
+    this.store = parts.store;
+    this.#supervisors = parts.supervisors;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  /** From what uses others to what is used, so that nothing said last is lost. */
+  async #close(): Promise<void> {
+    try {
+      await this.runs.close();
+      await this.execs.close();
+      await this.sandboxes.close();
+    } finally {
+      this.#supervisors.close();
+      await this.driver.close();
+      await this.store.close();
+    }
+  }
+}
