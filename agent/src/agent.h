@@ -32,6 +32,13 @@ void loop_close(struct source *s);
 void loop_wait(int timeout_ms);
 uint64_t now_ms(void);
 
+/* ---- listener.c: both give -1 with errno ---- */
+
+/* A socket that listens at `path`, which may be longer than a socket address. */
+int open_listener(const char *path);
+/* A listening socket that our starter opened, put at 3. */
+int take_listener(int handed);
+
 /* ---- conn.c ---- */
 
 struct conn {
@@ -190,7 +197,5 @@ int complain(int code, const char *what, int error);
 /* Writes digits and a NUL, up to 21 bytes; returns the number of digits. */
 size_t decimal(char *to, unsigned long value);
 void close_from(int first);
-/* A socket listening at `path`, which may be longer than a socket address. -1 with errno. */
-int open_listener(const char *path);
 
 #endif

@@ -10,7 +10,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -199,45 +198,6 @@ static _Noreturn void run(void) {
 }
 
 /* ---- start ---- */
-
-/* Binds by base name from within the directory: the path may be longer than a socket address. */
-int open_listener(const char *path) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  const char *slash = strrchr(path, '/');
-  const char *name = slash != NULL ? slash + 1 : path;
-  size_t length = slash != NULL ? (size_t)(slash - path) : 0;
-  char directory[4096];
-  if (strlen(name) >= sizeof address.sun_path || name[0] == 0 || length >= sizeof directory) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  memcpy(directory, path, length);
-  directory[length] = 0;
-  if (slash != NULL && chdir(length > 0 ? directory : "/") != 0) return -1;
-  memcpy(address.sun_path, name, strlen(name) + 1);
-  struct stat status;
-  if (lstat(name, &status) == 0 && S_ISSOCK(status.st_mode)) unlink(name);
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  umask(0177);
-  if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, MAX_CONNS) != 0) return -1;
-  umask(022);
-  /* Who owns the directory is who will connect. */
-  if (stat(".", &status) == 0 && status.st_uid != geteuid() && lchown(name, status.st_uid, status.st_gid) != 0) errno = 0;
-  return chdir("/") == 0 ? fd : -1;
-}
-
-/* A listening socket that our starter opened, put at 3. */
-static int take_listener(int handed) {
-  int listening = 0;
-  socklen_t length = sizeof listening;
-  if (getsockopt(handed, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) != 0) return -1;
-  if (!listening) {
-    errno = EINVAL;
-    return -1;
-  }
-  if (handed != 3 && dup2(handed, 3) < 0) return -1;
-  return fcntl(3, F_SETFD, FD_CLOEXEC) == 0 && fcntl(3, F_SETFL, O_NONBLOCK) == 0 ? 3 : -1;
-}
 
 static bool open_signals(void) {
   sigset_t all, ours;

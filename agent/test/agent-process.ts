@@ -17,6 +17,8 @@ export interface StartOptions {
   /** In a pid namespace of its own, where it is pid 1. */
   readonly asInit?: boolean;
   readonly arguments?: readonly string[];
+  /** Its directory is a mount of its own that it detaches once it listens. */
+  readonly detached?: boolean;
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -44,7 +46,9 @@ export class AgentProcess implements AsyncDisposable {
     const directory = await mkdtemp(join(tmpdir(), "aido-agent-test-"));
     const socket = join(directory, "agent.sock");
     const command = [AGENT_BINARY, "supervise", "--socket", socket, ...(options.arguments ?? [])];
-    const argv = options.asInit ? ["unshare", "-pf", "--kill-child", "--mount-proc", ...command] : command;
+    const mount = 'mount --bind "$0" "$0" && exec "$@" --detach-mount "$0"';
+    const inMount = options.detached ? ["sh", "-c", mount, directory, ...command] : command;
+    const argv = options.asInit ? ["unshare", "-pf", "--kill-child", "--mount-proc", ...inMount] : inMount;
     const [file = "", ...rest] = argv;
     const env = { ...process.env, ...options.env };
     const started = new AgentProcess(
