@@ -1,10 +1,11 @@
-import { AidoError, isAidoError, type RunSummary, toAidoError } from "@aido/sdk/protocol";
+import { AidoError, type RunSummary, toAidoError } from "@aido/sdk/protocol";
+import type { RunRow } from "../store/store.ts";
+import { findCurrentTask } from "./current-task.ts";
 import { finishRun } from "./finish-run.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { RunExecutor } from "./run-executor.ts";
 import type { RunJournal } from "./run-journal.ts";
 import type { RunOutcome } from "./run-outcome.ts";
-import { RunOutputFiles } from "./run-output-files.ts";
 import { type RunPlan, toPlan } from "./run-plan.ts";
 
 interface ActiveRun {
@@ -33,9 +34,9 @@ export class ActiveRuns {
     return this.#runs.get(sandboxId)?.done;
   }
 
-  /** The run must be owned by this process; `from` is the task that runs now. */
-  add(plan: RunPlan, executor: RunExecutor, from: number): void {
-    const done = this.#see(plan, executor, from).finally(() => this.#runs.delete(plan.sandboxId));
+  /** The run must be owned by this process; `work` sees its tasks to their end. */
+  add(plan: RunPlan, executor: RunExecutor, work: (closing: AbortSignal) => Promise<RunOutcome>): void {
+    const done = this.#see(plan, work).finally(() => this.#runs.delete(plan.sandboxId));
     // Whoever waits gets the failure; nobody waiting is no reason to end the process.
     done.catch(() => undefined);
     this.#runs.set(plan.sandboxId, { executor, done });
@@ -48,18 +49,19 @@ export class ActiveRuns {
     if (row?.status !== "running" || this.closing.aborted) return false;
     const owner = this.#journal.owner(sandboxId);
     if (!(await owner.take())) return false;
-    // It may have ended between the two looks.
-    const now = await this.#journal.row(sandboxId);
-    if (now?.status !== "running") {
+    try {
+      // It may have ended between the two looks.
+      const now = await this.#journal.row(sandboxId);
+      if (now?.status === "running") {
+        await this.#continue(now);
+        return true;
+      }
+    } catch (thrown) {
       await owner.release();
-      return false;
+      throw thrown;
     }
-    const record = await this.#journal.record(sandboxId);
-    const plan = toPlan(now, await this.#journal.spec(sandboxId), record);
-    await new RunOutputFiles(this.#deps, this.#journal.layout(sandboxId), plan).rebuild();
-    const running = record.steps?.findIndex((step) => step.status === "running") ?? 0;
-    this.add(plan, new RunExecutor(this.#deps, this.#journal, plan), Math.max(0, running));
-    return true;
+    await owner.release();
+    return false;
   }
 
   async cancel(sandboxId: string): Promise<void> {
@@ -76,19 +78,31 @@ export class ActiveRuns {
     await Promise.allSettled([...this.#runs.values()].map((run) => run.done));
   }
 
-  async #see(plan: RunPlan, executor: RunExecutor, from: number): Promise<RunSummary> {
+  async #continue(row: RunRow): Promise<void> {
+    const record = await this.#journal.record(row.sandboxId);
+    const plan = toPlan(row, await this.#journal.spec(row.sandboxId), record);
+    const executor = new RunExecutor(this.#deps, this.#journal, plan);
+    await this.#deps.sandboxes.get(row.sandboxId);
+    const { index, exec } = await findCurrentTask(this.#deps, plan, record);
+    this.add(plan, executor, async (closing) => {
+      if (exec === undefined) return await executor.startAndComplete(index, closing);
+      await executor.resume(index, closing);
+      return await executor.complete(index, closing);
+    });
+  }
+
+  async #see(plan: RunPlan, work: (closing: AbortSignal) => Promise<RunOutcome>): Promise<RunSummary> {
     const owner = this.#journal.owner(plan.sandboxId);
     const over = new AbortController();
     const beating = owner.beat(over.signal);
     try {
-      const outcome = await this.#outcome(plan, executor, from);
-      await this.#refuseDestroyed(plan.sandboxId);
+      const outcome = await this.#outcome(plan, work);
       return await finishRun(this.#deps, this.#journal, plan, outcome);
     } catch (thrown) {
-      if (!this.closing.aborted && !isAidoError(thrown, "CONTAINER_NOT_FOUND")) {
-        const fields = { event: "run.finish", sandboxId: plan.sandboxId, err: thrown };
-        this.#deps.logger.error(fields, "a run could not be finished");
-      }
+      if (this.closing.aborted) throw thrown;
+      await this.#refuseDestroyed(plan.sandboxId);
+      const fields = { event: "run.finish", sandboxId: plan.sandboxId, err: thrown };
+      this.#deps.logger.error(fields, "A run could not be finished");
       throw thrown;
     } finally {
       over.abort();
@@ -97,9 +111,9 @@ export class ActiveRuns {
     }
   }
 
-  async #outcome(plan: RunPlan, executor: RunExecutor, from: number): Promise<RunOutcome> {
+  async #outcome(plan: RunPlan, work: (closing: AbortSignal) => Promise<RunOutcome>): Promise<RunOutcome> {
     try {
-      return await executor.complete(from, this.closing);
+      return await work(this.closing);
     } catch (thrown) {
       if (this.closing.aborted) throw thrown;
       await this.#refuseDestroyed(plan.sandboxId);

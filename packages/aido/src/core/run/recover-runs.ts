@@ -1,4 +1,5 @@
-import { type ExecInfo, isAidoError } from "@aido/sdk/protocol";
+import type { RunRecord } from "@aido/sdk/protocol";
+import { type CurrentTask, findCurrentTask } from "./current-task.ts";
 import { finishRun } from "./finish-run.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { RunExecutor } from "./run-executor.ts";
@@ -17,64 +18,54 @@ export async function recoverRun(deps: RunDeps, journal: RunJournal, sandboxId: 
   try {
     const row = await journal.row(sandboxId);
     if (row === undefined) return;
-    if (row.status !== "running")
+    if (row.status !== "running") {
       return await journal.close(sandboxId, row.status, row.completedAt ?? deps.clock.now());
+    }
     const record = await journal.record(sandboxId);
     const plan = toPlan(row, await journal.spec(sandboxId), record);
-    const running = record.steps?.findIndex((step) => step.status === "running") ?? 0;
-    const outcome = await findOutcome(deps, plan, running);
-    if (outcome === undefined) return;
-    await new RunOutputFiles(deps, journal.layout(sandboxId), plan).rebuild();
-    await writeSteps(deps, journal, plan, { running, outcome });
+    // Asked first: it makes the record agree with what has become of the container.
+    const sandbox = await deps.sandboxes.get(sandboxId);
+    const current = await findCurrentTask(deps, plan, record);
+    if (current.exec?.status === "running" && sandbox.state === "running") return;
+    const outcome = toTaskOutcome(current, sandbox.endReason);
+    await new RunOutputFiles(deps, journal.layout(sandboxId), plan).rebuild(plan.tasks.length);
+    await writeSteps(deps, journal, plan, { record, current, outcome });
     await deps.evidence.append(sandboxId, "run.recovered", { status: outcome.status });
-    await finishRun(deps, journal, plan, overall(plan, running, outcome));
+    await finishRun(deps, journal, plan, overall(plan, current, outcome));
   } finally {
     await owner.release();
   }
 }
 
-/** Undefined while the task still runs. */
-async function findOutcome(deps: RunDeps, plan: RunPlan, running: number): Promise<RunOutcome | undefined> {
-  const sandbox = await deps.sandboxes.get(plan.sandboxId);
-  const task = plan.tasks[running];
-  const exec = task === undefined ? undefined : await findExec(deps, plan.sandboxId, task.execId);
-  if (exec !== undefined && exec.status !== "running") return toOutcome(exec, sandbox.endReason);
-  if (sandbox.state === "running" && exec !== undefined) return undefined;
-  if (exec === undefined) {
+function toTaskOutcome(current: CurrentTask, ended: Parameters<typeof toOutcome>[1]): RunOutcome {
+  if (current.exec === undefined) {
     return { status: "failed", exitCode: null, error: "aido was ended before the task had started" };
   }
-  return toOutcome(undefined, sandbox.endReason);
-}
-
-async function findExec(deps: RunDeps, sandboxId: string, execId: string): Promise<ExecInfo | undefined> {
-  try {
-    return await deps.execs.get(sandboxId, execId);
-  } catch (thrown) {
-    if (isAidoError(thrown, "EXECUTION_NOT_FOUND")) return undefined;
-    throw thrown;
-  }
+  return toOutcome(current.exec.status === "running" ? undefined : current.exec, ended);
 }
 
 async function writeSteps(
   deps: RunDeps,
   journal: RunJournal,
   plan: RunPlan,
-  found: { running: number; outcome: RunOutcome },
+  found: { record: RunRecord; current: CurrentTask; outcome: RunOutcome },
 ): Promise<void> {
-  const record = await journal.record(plan.sandboxId);
+  const { record, current, outcome } = found;
   if (record.steps === undefined) return;
-  const { status, exitCode } = found.outcome;
+  const executor = new RunExecutor(deps, journal, plan);
+  if (current.exec === undefined) return await executor.skipFrom(current.index);
+  const { status, exitCode } = outcome;
+  const durationMs = current.exec.durationMs ?? null;
   const steps = record.steps.map((step, index) =>
-    index === found.running ? { ...step, status, exitCode } : step,
+    index === current.index ? { ...step, status, exitCode, durationMs } : step,
   );
   await journal.writeRecord({ ...record, steps });
-  const done = steps.findIndex((step) => step.status === "pending");
-  if (done >= 0) await new RunExecutor(deps, journal, plan).skipFrom(done);
+  await executor.skipFrom(current.index + 1);
 }
 
 /** Nobody was there to start the steps after the one that ended. */
-function overall(plan: RunPlan, running: number, outcome: RunOutcome): RunOutcome {
-  if (outcome.status !== "completed" || running + 1 >= plan.tasks.length) return outcome;
+function overall(plan: RunPlan, current: CurrentTask, outcome: RunOutcome): RunOutcome {
+  if (outcome.status !== "completed" || current.index + 1 >= plan.tasks.length) return outcome;
   return {
     status: "failed",
     exitCode: outcome.exitCode,

@@ -51,30 +51,47 @@ export class RunExecutor {
       if (task.step !== undefined) await this.#step(index, { status: "failed" });
       throw explain(thrown, task, this.#plan);
     }
-    // Its failure shows where it is awaited; until then it must not count as unhandled.
-    this.#following = this.#files.follow(index, signal);
-    this.#following.catch(() => undefined);
+    this.#follow(index, signal);
   }
 
-  /** Sees the running task and those after it to their end. */
+  /** Goes on with a task that another process has started; its output so far is put together again. */
+  async resume(index: number, signal: AbortSignal): Promise<void> {
+    await this.#files.rebuild(index);
+    this.#follow(index, signal);
+  }
+
+  /** Sees a started task, and those after it, to their end. */
   async complete(from: number, signal: AbortSignal): Promise<RunOutcome> {
     for (let index = from; ; index++) {
       const outcome = await this.#end(index, signal);
-      const last = index + 1 >= this.#plan.tasks.length;
-      if (outcome.status !== "completed" || last || this.#cancelled) {
+      const isLast = index + 1 >= this.#plan.tasks.length;
+      if (outcome.status !== "completed" || isLast) {
         await this.skipFrom(index + 1);
-        if (outcome.status === "completed" && !last) {
-          return { status: "failed", exitCode: outcome.exitCode, error: "The run was cancelled" };
-        }
         return outcome;
       }
-      try {
-        await this.start(index + 1, signal);
-      } catch (thrown) {
-        if (signal.aborted) throw thrown;
-        await this.skipFrom(index + 2);
-        return { status: "failed", exitCode: null, error: toAidoError(thrown).message };
+      if (this.#cancelled) {
+        await this.skipFrom(index + 1);
+        return { status: "failed", exitCode: outcome.exitCode, error: "The run was cancelled" };
       }
+      const failure = await this.#startNext(index + 1, signal);
+      if (failure !== undefined) return failure;
+    }
+  }
+
+  /** As `complete`, for a task that was never started. */
+  async startAndComplete(from: number, signal: AbortSignal): Promise<RunOutcome> {
+    await this.#files.rebuild(from);
+    return (await this.#startNext(from, signal)) ?? (await this.complete(from, signal));
+  }
+
+  async #startNext(index: number, signal: AbortSignal): Promise<RunOutcome | undefined> {
+    try {
+      await this.start(index, signal);
+      return undefined;
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      await this.skipFrom(index + 1);
+      return { status: "failed", exitCode: null, error: toAidoError(thrown).message };
     }
   }
 
@@ -91,6 +108,12 @@ export class RunExecutor {
         this.#deps.execs.kill(this.#plan.sandboxId, task.execId, { signal: "TERM" }).catch(ignoreNotRunning),
       ),
     );
+  }
+
+  #follow(index: number, signal: AbortSignal): void {
+    this.#following = this.#files.follow(index, signal);
+    // Its failure shows where it is awaited; until then it must not count as unhandled.
+    this.#following.catch(() => undefined);
   }
 
   async #end(index: number, signal: AbortSignal): Promise<RunOutcome> {

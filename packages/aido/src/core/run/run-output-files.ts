@@ -54,12 +54,15 @@ export class RunOutputFiles {
     }
   }
 
-  /** Puts a pipeline's own logs together again after a process died in the middle of writing them. */
-  async rebuild(): Promise<void> {
+  /**
+   * Puts a pipeline's own logs together again after a process died in the middle of writing them: what the steps
+   * before `until` wrote.
+   */
+  async rebuild(until: number): Promise<void> {
     const started: number[] = [];
     for (const [index, task] of this.#plan.tasks.entries()) {
       if (!existsSync(this.#deps.dataDir.exec(this.#plan.sandboxId, task.execId))) continue;
-      started.push(index);
+      if (index < until) started.push(index);
       await this.link(index);
     }
     if (this.#plan.tasks[0]?.step === undefined) return;

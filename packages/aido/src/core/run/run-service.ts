@@ -93,8 +93,7 @@ export class RunService implements Runs {
     const active = await this.#deps.store.sandboxes.list({ labels: { [RUN_STATE_LABEL]: "active" } });
     for (const { id } of active) {
       try {
-        await this.#recover(id);
-        if (options.adopt === true) await this.#active.adopt(id);
+        if (options.adopt !== true || !(await this.#active.adopt(id))) await this.#recover(id);
       } catch (thrown) {
         this.#deps.logger.warn(
           { event: "run.recover", sandboxId: id, err: thrown },

@@ -48,7 +48,7 @@ export async function startRun(
     await owner.release();
     throw thrown;
   }
-  active.add(plan, executor, 0);
+  active.add(plan, executor, (closing) => executor.complete(0, closing));
   return await journal.record(sandboxId);
 }
 
