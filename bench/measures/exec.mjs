@@ -1,0 +1,58 @@
+import { spawn } from "node:child_process";
+import { docker, engineExec } from "../engine.mjs";
+import { createSandbox, execTrue, withAido } from "../product.mjs";
+import { alternate, median, percentile, round, timed } from "../statistics.mjs";
+
+const WARM_UP = 200;
+const ROUNDS = 100;
+
+/** One command through core on Docker, against the engine's own exec on the same container. */
+export function execDocker() {
+  return withAido("docker", async (aido) => {
+    const sandbox = await createSandbox(aido, "docker");
+    const container = docker.getContainer(sandbox.containerId);
+    for (let i = 0; i < WARM_UP; i++) await execTrue(aido, sandbox.id);
+    for (let i = 0; i < 3; i++) await engineExec(container, ["/bin/true"]);
+    const { ours, theirs } = await alternate(
+      ROUNDS,
+      () => execTrue(aido, sandbox.id),
+      () => engineExec(container, ["/bin/true"]),
+    );
+    const ratio = median(theirs) / median(ours);
+    return {
+      value: round(median(ours)),
+      unit: "ms",
+      p99: round(percentile(ours, 0.99)),
+      baseline: round(median(theirs)),
+      ratio: round(ratio, 1),
+      want: ">= 30 times faster than the engine's exec",
+      ok: ratio >= 30,
+    };
+  });
+}
+
+/** One command through core on the local driver, against a plain spawn. */
+export function execLocal() {
+  return withAido("local", async (aido) => {
+    const sandbox = await createSandbox(aido, "local");
+    for (let i = 0; i < WARM_UP; i++) await execTrue(aido, sandbox.id);
+    const plain = () =>
+      new Promise((resolve, reject) => {
+        const child = spawn("/bin/true", { stdio: ["ignore", "pipe", "pipe"] });
+        child.on("error", reject);
+        child.on("close", resolve);
+      });
+    for (let i = 0; i < 20; i++) await timed(plain);
+    const { ours, theirs } = await alternate(ROUNDS, () => execTrue(aido, sandbox.id), plain);
+    const more = median(ours) - median(theirs);
+    return {
+      value: round(median(ours)),
+      unit: "ms",
+      p99: round(percentile(ours, 0.99)),
+      baseline: round(median(theirs)),
+      ratio: round(median(ours) / median(theirs), 2),
+      want: "within 2 ms of a plain spawn",
+      ok: more <= 2,
+    };
+  });
+}

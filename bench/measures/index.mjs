@@ -1,0 +1,17 @@
+import { cliStart, runDocker } from "./command.mjs";
+import { createLocal } from "./create.mjs";
+import { execDocker, execLocal } from "./exec.mjs";
+import { burst, memory } from "./many.mjs";
+import { stream } from "./stream.mjs";
+
+/** In the order in which they are printed. */
+export const measures = {
+  "exec.docker": execDocker,
+  "exec.local": execLocal,
+  "create.local": createLocal,
+  "run.docker": runDocker,
+  "cli.start": cliStart,
+  stream,
+  burst,
+  memory,
+};

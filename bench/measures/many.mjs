@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { docker } from "../engine.mjs";
+import { createSandbox, execTrue, withAido } from "../product.mjs";
+import { median, percentile, round, timed } from "../statistics.mjs";
+
+const COUNT = 50;
+
+/** 50 sandboxes at once, each with a command: none fails, nothing is left. */
+export function burst() {
+  return withAido("docker", async (aido) => {
+    const times = [];
+    const one = async () => {
+      const started = performance.now();
+      const sandbox = await createSandbox(aido, "docker", { limits: { cpus: 0.5 } });
+      await execTrue(aido, sandbox.id);
+      times.push(performance.now() - started);
+      return sandbox;
+    };
+    let results;
+    const total = await timed(async () => {
+      results = await Promise.allSettled(Array.from({ length: COUNT }, one));
+    });
+    const made = results.filter((result) => result.status === "fulfilled").map((result) => result.value);
+    await Promise.all(made.map((sandbox) => aido.sandboxes.destroy(sandbox.id)));
+    const left = [];
+    for (const { containerId } of made) {
+      await docker
+        .getContainer(containerId)
+        .inspect()
+        .then(
+          () => left.push(containerId),
+          () => undefined,
+        );
+    }
+    return {
+      value: made.length,
+      unit: "sandboxes",
+      baseline: COUNT,
+      ratio: made.length / COUNT,
+      totalMs: round(total, 0),
+      p95Ms: round(percentile(times, 0.95), 0),
+      left: left.length,
+      want: "all 50, nothing left behind",
+      ok: made.length === COUNT && left.length === 0,
+    };
+  });
+}
+
+/** What a sandbox needs beyond its container: the supervisor's resident memory after work. */
+export function memory() {
+  return withAido("docker", async (aido) => {
+    const samples = [];
+    for (let index = 0; index < 5; index++) {
+      const sandbox = await createSandbox(aido, "docker");
+      for (let exec = 0; exec < 20; exec++) await execTrue(aido, sandbox.id);
+      const { State } = await docker.getContainer(sandbox.containerId).inspect();
+      samples.push(residentMiB(State.Pid));
+    }
+    return {
+      value: round(median(samples), 2),
+      unit: "MiB",
+      baseline: 2,
+      ratio: round(median(samples) / 2, 2),
+      want: "<= 2 MiB per sandbox",
+      ok: median(samples) <= 2,
+    };
+  });
+}
+
+function residentMiB(pid) {
+  if (!readdirSync("/proc").includes(String(pid))) throw new Error("the engine runs elsewhere");
+  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kib) / 1024;
+}
