@@ -82,7 +82,7 @@ uint64_t tool_number(const char *text, int base, uint64_t max)
         tool_usage("a number is missing");
     for (; *text; text++) {
         int digit = *text - '0';
-        if (digit < 0 || digit >= base || value > (max - (uint64_t)digit) / (uint64_t)base)
+        if (digit < 0 || digit >= base || (uint64_t)digit > max || value > (max - (uint64_t)digit) / (uint64_t)base)
             tool_usage("not a number, or too large");
         value = value * (uint64_t)base + (uint64_t)digit;
     }
@@ -108,6 +108,8 @@ const char *tool_fd_path(int fd)
 
 int tool_root(const char *root)
 {
+    if (root[0] != '/')
+        tool_usage("the root is an absolute path");
     int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         tool_fail(errno, "root");
@@ -116,9 +118,11 @@ int tool_root(const char *root)
 
 int tool_directory(const char *root, const char *path)
 {
-    int fd = path_open(tool_root(root), path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, PATH_LINKS_INSIDE);
+    int above = tool_root(root);
+    int fd = path_open(above, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, PATH_LINKS_INSIDE);
     if (fd < 0)
         tool_fail(errno, NULL);
+    close(above);
     return fd;
 }
 

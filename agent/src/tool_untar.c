@@ -62,11 +62,14 @@ static const char *enter_parent(char *path, int *dir)
         *slash = '\0';
     const char *holder = slash ? path : "";
     if (parent < 0 || strcmp(parent_path, holder) != 0) {
+        size_t size = parent < 0 ? 0 : strlen(parent_path);
+        bool deeper = size > 0 && strncmp(holder, parent_path, size) == 0 && holder[size] == '/';
+        int next = path_make(deeper ? parent : base, deeper ? holder + size + 1 : holder, PATH_LINKS_NONE);
+        if (next < 0)
+            tool_fail(errno, holder);
         if (parent >= 0)
             close(parent);
-        parent = path_make(base, holder, PATH_LINKS_NONE);
-        if (parent < 0)
-            tool_fail(errno, holder);
+        parent = next;
         free(parent_path);
         parent_path = strcpy(tool_alloc(NULL, strlen(holder) + 1), holder);
     }

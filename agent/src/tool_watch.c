@@ -17,7 +17,8 @@
 enum kind { READY = 0, CREATED = 1, MODIFIED = 2, REMOVED = 3, OVERFLOW = 4 };
 
 static int inotify = -1;
-static int base;
+static const char *root_path, *base_path;
+static struct stat base_stat;
 
 static void report(enum kind kind, const struct node *node, const char *name)
 {
@@ -37,6 +38,10 @@ static struct node *watch_directory(int fd, struct node *up, const char *name)
 {
     /* inotify takes paths only, and one of any depth must do: the directory itself is `.` from inside. */
     int wd = fchdir(fd) < 0 ? -1 : inotify_add_watch(inotify, ".", MASK);
+    int error = errno;
+    /* A directory that is somewhere's `.` is not gone for the kernel when it is removed. */
+    (void)!chdir("/");
+    errno = error;
     /* A directory mounted into itself has one watch for both places. */
     for (const struct node *above = up; wd >= 0 && above; above = above->up)
         if (above->wd == wd)
@@ -112,17 +117,32 @@ static void start(void)
     inotify = inotify_init1(IN_CLOEXEC);
     if (inotify < 0)
         tool_fail(errno, NULL);
-    int fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
+    int fd = tool_directory(root_path, base_path);
+    if (fstat(fd, &base_stat) < 0)
         tool_fail(errno, NULL);
     add_tree(fd, NULL, "", false);
+}
+
+/* The base is opened each time: held open it could be removed without a word. */
+static int open_base(void)
+{
+    int root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int base = root < 0 ? -1 : path_open(root, base_path, O_PATH | O_DIRECTORY, PATH_LINKS_INSIDE);
+    if (root >= 0)
+        close(root);
+    return base;
 }
 
 static void directory_came(struct node *up, const char *name)
 {
     size_t size;
-    const char *path = node_path(up, name, &size);
-    int fd = path_open(base, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, PATH_LINKS_NONE);
+    struct stat st;
+    int base = open_base();
+    int fd = -1;
+    if (base >= 0 && fstat(base, &st) == 0 && st.st_ino == base_stat.st_ino && st.st_dev == base_stat.st_dev)
+        fd = path_open(base, node_path(up, name, &size), O_RDONLY | O_DIRECTORY | O_NONBLOCK, PATH_LINKS_NONE);
+    if (base >= 0)
+        close(base);
     if (fd >= 0)
         add_tree(fd, up, name, true);
 }
@@ -171,7 +191,8 @@ int tool_watch(int argc, char **argv)
 {
     (void)argc;
     static char events[TOOL_BUFFER] __attribute__((aligned(__alignof__(struct inotify_event))));
-    base = tool_directory(argv[1], argv[2]);
+    root_path = argv[1];
+    base_path = argv[2];
     start();
     report(READY, NULL, "");
     for (;;) {
