@@ -14,8 +14,12 @@ export interface CliContext {
   readonly cwd: string;
   readonly version: string;
   now(): Date;
-  /** The backend, opened once and closed by whoever made the context. */
-  open(): Promise<Backend>;
+  /** Opened once; closed by whoever made the context. */
+  open(): Promise<Aido>;
+  /** What this machine can do, per driver; a driver that does not answer is part of the answer. */
+  doctor(): Promise<DoctorReport>;
+  /** Every setting and where it came from; secrets print as hidden. */
+  settings(): readonly Setting[];
 }
 
 export interface GlobalOptions {
@@ -26,14 +30,6 @@ export interface GlobalOptions {
   dataDir: string | undefined;
   config: string | undefined;
   server: string | undefined;
-}
-
-export interface Backend {
-  readonly aido: Aido;
-  /** What this machine can do, per driver; a driver that does not answer is part of the answer. */
-  doctor(): Promise<DoctorReport>;
-  /** Every setting, its value as text (secrets hidden) and where it came from. */
-  settings(): Promise<readonly Setting[]>;
 }
 
 export interface DoctorReport {

@@ -1,17 +1,18 @@
+import type { Aido } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
-import type { Backend, GlobalOptions } from "./context.ts";
+import type { Config } from "../config/config.ts";
 
 /** Core in this process, or a server when one is named. */
-export async function openBackend(
-  globals: GlobalOptions,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<Backend> {
-  const server = globals.server ?? env["AIDO_URL"];
-  if (server !== undefined && server !== "") {
+export async function openBackend(config: Config, onProgress: (step: string) => void): Promise<Aido> {
+  if (config.server !== undefined) {
     throw new AidoError("UNSUPPORTED", "This aido cannot use a server yet", {
       hint: "Leave --server away (and unset AIDO_URL) to use this machine.",
-      details: { server },
+      details: { server: config.server },
     });
   }
-  throw new AidoError("UNSUPPORTED", "not yet");
+  const [{ openAido }, { makeLogger }] = await Promise.all([
+    import("../compose.ts"),
+    import("../log/make-logger.ts"),
+  ]);
+  return await openAido({ config, logger: makeLogger(config), onProgress });
 }

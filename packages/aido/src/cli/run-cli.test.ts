@@ -14,7 +14,7 @@ import { FakeExec } from "./testing/fake-exec.ts";
 
 async function cli(argv: readonly string[], parts: FakeBackendParts = {}) {
   const base = fakeContext({ backend: fakeBackend(parts) });
-  const makeContext = (globals: GlobalOptions) => ({ ...base, globals });
+  const makeContext = (globals: GlobalOptions) => Promise.resolve({ ...base, globals });
   const code = await runCli(argv, { version: "1.2.3", makeContext });
   return { code, stdout: base.stdout.text, stderr: base.stderr.text };
 }

@@ -11,7 +11,7 @@ import { insertSeparator } from "./program/insert-separator.ts";
 
 export interface CliSetup {
   version: string;
-  makeContext: (globals: GlobalOptions) => CliContext;
+  makeContext: (globals: GlobalOptions) => Promise<CliContext>;
 }
 
 /** Parses, acts, and turns every outcome into an exit code. Throws nothing. */
@@ -19,7 +19,7 @@ export async function runCli(argv: readonly string[], { version, makeContext }: 
   let code = 0;
   const text = { out: "", err: "" };
   const program = buildProgram(version, async (action) => {
-    code = await perform(action, makeContext(globalOptions(program.opts())));
+    code = await perform(action, await makeContext(globalOptions(program.opts())));
   });
   // Commander's own text is kept and printed below, so that it takes the same way as all other output.
   configure(program, text);
@@ -27,7 +27,7 @@ export async function runCli(argv: readonly string[], { version, makeContext }: 
     await program.parseAsync(insertSeparator(argv, program), { from: "user" });
     return code;
   } catch (thrown) {
-    const context = makeContext(globalOptions({ json: asksForJson(argv) }));
+    const context = await makeContext(globalOptions({ json: asksForJson(argv) }));
     if (!(thrown instanceof CommanderError)) return printError(thrown, errorOutput(context));
     return finish(thrown, text, context);
   }

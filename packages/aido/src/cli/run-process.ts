@@ -1,5 +1,7 @@
+import type { Aido } from "@aido/sdk";
+import type { ConfigSources, LoadedConfig } from "../config/load-config.ts";
 import { EXIT } from "./commands/exit-code.ts";
-import type { Backend, CliContext, GlobalOptions } from "./context.ts";
+import type { CliContext, GlobalOptions } from "./context.ts";
 import { isBrokenPipe } from "./output/byte-sink.ts";
 import { FdSink } from "./output/fd-sink.ts";
 import { printError } from "./output/print-error.ts";
@@ -21,8 +23,7 @@ const STDERR = 2;
 export async function runProcess(process: NodeJS.Process, invocation: Invocation): Promise<void> {
   const stdout = new FdSink(STDOUT, () => (process.stdout.isTTY ? process.stdout.columns || 80 : undefined));
   const stderr = new FdSink(STDERR, () => (process.stderr.isTTY ? process.stderr.columns || 80 : undefined));
-  const backend = new LazyBackend();
-  // What nobody awaited is a bug; it still ends with a sentence and not with a stack on the user's terminal.
+  // What nobody awaited is a bug; it still ends with a sentence.
   for (const event of ["uncaughtException", "unhandledRejection"] as const) {
     process.on(event, (thrown: unknown) => {
       if (isBrokenPipe(thrown)) return process.exit(0);
@@ -31,41 +32,64 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
       );
     });
   }
-  const makeContext = (globals: GlobalOptions): CliContext => ({
-    globals,
-    stdin: new ProcessKeyboard(() => process.stdin),
-    stdout,
-    stderr,
-    progress: new ProgressLine(stderr, progressMode(globals, stderr.isTerminal)),
-    signals: new ProcessSignals(process),
-    env: invocation.env,
-    cwd: process.cwd(),
-    version: invocation.version,
-    now: () => new Date(),
-    open: () => backend.open(globals, invocation.env),
-  });
+  let opened: Promise<Aido> | undefined;
+  const makeContext = async (given: GlobalOptions): Promise<CliContext> => {
+    const config = await loadConfig(given, { env: invocation.env, cwd: process.cwd() });
+    const globals = { ...given, json: given.json || config.asksForJson };
+    const progress = new ProgressLine(stderr, progressMode(globals, stderr.isTerminal));
+    return {
+      globals,
+      stdin: new ProcessKeyboard(() => process.stdin),
+      stdout,
+      stderr,
+      progress,
+      signals: new ProcessSignals(process),
+      env: invocation.env,
+      cwd: process.cwd(),
+      version: invocation.version,
+      now: () => new Date(),
+      open: () => {
+        opened ??= import("./open-backend.ts").then(({ openBackend }) =>
+          openBackend(config.get().config, progress.show),
+        );
+        return opened;
+      },
+      doctor: async () => (await import("./doctor-report.ts")).doctorReport(config.get().config),
+      settings: () => config.get().settings,
+    };
+  };
   const code = await runCli(invocation.argv, { version: invocation.version, makeContext });
-  await backend.close();
+  await (await opened?.catch(() => undefined))?.close();
   // Everything was written and closed; a terminal or a pipe on standard input must not hold the process.
   process.exit(code);
+}
+
+/** A wrong configuration is an error of the commands that need one; help and completion work without. */
+async function loadConfig(
+  globals: GlobalOptions,
+  surroundings: Pick<ConfigSources, "env" | "cwd">,
+): Promise<{ asksForJson: boolean; get: () => LoadedConfig }> {
+  const { loadConfig: load } = await import("../config/load-config.ts");
+  const { driver, dataDir, server, verbose } = globals;
+  try {
+    const loaded = load({
+      ...surroundings,
+      configPath: globals.config,
+      flags: { driver, dataDir, server, logLevel: verbose ? "info" : undefined },
+    });
+    return { asksForJson: loaded.config.json, get: () => loaded };
+  } catch (thrown) {
+    return {
+      asksForJson: false,
+      get: () => {
+        throw thrown;
+      },
+    };
+  }
 }
 
 function progressMode(globals: GlobalOptions, terminal: boolean): ProgressMode {
   if (globals.quiet || (globals.json && !globals.verbose)) return "quiet";
   if (terminal) return "redraw";
   return globals.verbose ? "lines" : "quiet";
-}
-
-class LazyBackend {
-  #opened: Promise<Backend> | undefined;
-
-  open(globals: GlobalOptions, env: Invocation["env"]): Promise<Backend> {
-    this.#opened ??= import("./open-backend.ts").then(({ openBackend }) => openBackend(globals, env));
-    return this.#opened;
-  }
-
-  async close(): Promise<void> {
-    const backend = await this.#opened?.catch(() => undefined);
-    await backend?.aido.close();
-  }
 }

@@ -34,7 +34,7 @@ export interface CreateOptions {
 
 export async function create(context: CliContext, options: CreateOptions): Promise<number> {
   const request = toCreateSandbox(options, (name) => context.env[name]);
-  const { aido } = await context.open();
+  const aido = await context.open();
   const sandbox = await aido.sandboxes.create(request, { onProgress: context.progress.show });
   context.progress.clear();
   await printResult(context, sandbox, () => `${sandbox.id}\n`);

@@ -1,5 +1,6 @@
+import type { Aido } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
-import type { Backend, CliContext } from "../context.ts";
+import type { CliContext } from "../context.ts";
 import { note, printResult } from "../output/print.ts";
 import { printable } from "../output/printable.ts";
 
@@ -29,14 +30,14 @@ export async function destroy(
       hint: "Leave one of them away.",
     });
   }
-  const backend = await context.open();
-  const ids = await resolve(backend, references, options);
+  const aido = await context.open();
+  const ids = await resolve(aido, references, options);
   const queue = [...ids];
   const outcomes: Outcome[] = [];
   const worker = async (): Promise<void> => {
     for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
       context.progress.show(`Destroying ${id}`);
-      outcomes.push(await destroyOne(backend, id));
+      outcomes.push(await destroyOne(aido, id));
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
@@ -45,7 +46,7 @@ export async function destroy(
 }
 
 async function resolve(
-  { aido }: Backend,
+  aido: Aido,
   references: readonly string[],
   options: DestroyOptions,
 ): Promise<readonly string[]> {
@@ -67,7 +68,7 @@ async function resolve(
       });
 }
 
-async function destroyOne({ aido }: Backend, id: string): Promise<Outcome> {
+async function destroyOne(aido: Aido, id: string): Promise<Outcome> {
   try {
     await aido.sandboxes.destroy(id);
     return { id };

@@ -6,8 +6,9 @@ const MARKS = { ok: "ok", warning: "warn", failed: "FAIL" } as const;
 const COLOURS = { ok: 32, warning: 33, failed: 31 } as const;
 
 export async function doctor(context: CliContext): Promise<number> {
-  const backend = await context.open();
-  const report = await backend.doctor();
+  context.progress.show("Looking at this machine");
+  const report = await context.doctor();
+  context.progress.clear();
   const colour = context.stdout.isTerminal && !context.env["NO_COLOR"];
   await printResult(context, report, () => {
     const checks = report.checks.map((check) => describe(check, colour)).join("");

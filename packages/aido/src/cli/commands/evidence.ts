@@ -6,7 +6,7 @@ import { printable } from "../output/printable.ts";
 
 /** One line per entry, printed as it is read: a long history needs no memory. */
 export async function showEvidence(context: CliContext, sandbox: string): Promise<number> {
-  const { aido } = await context.open();
+  const aido = await context.open();
   try {
     for await (const entry of aido.evidence.read(sandbox)) {
       if (context.globals.json) await printJsonLine(context, entry);
@@ -19,7 +19,7 @@ export async function showEvidence(context: CliContext, sandbox: string): Promis
 }
 
 export async function verifyEvidence(context: CliContext, sandbox: string | undefined): Promise<number> {
-  const { aido } = await context.open();
+  const aido = await context.open();
   const verdicts = await aido.evidence.verify(sandbox);
   if (verdicts.length === 0) await note(context, "There is no evidence yet.");
   await printResult(context, verdicts, () => verdicts.map(describe).join(""));

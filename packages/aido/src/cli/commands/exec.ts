@@ -1,5 +1,6 @@
+import type { Aido } from "@aido/sdk";
 import { AidoError, type ExecInfo, type ExecRequest } from "@aido/sdk/protocol";
-import type { Backend, CliContext } from "../context.ts";
+import type { CliContext } from "../context.ts";
 import { parseDuration } from "../options/duration.ts";
 import { parsePairs } from "../options/pairs.ts";
 import { note, printJsonLine, printResult } from "../output/print.ts";
@@ -26,18 +27,18 @@ export async function exec(
   options: ExecOptions,
 ): Promise<number> {
   const request = toRequest(context, argv, options);
-  const backend = await context.open();
+  const aido = await context.open();
   if (options.tty) {
     const { terminal } = await import("./terminal.ts");
-    return terminal(context, backend, { sandbox, request });
+    return terminal(context, aido, { sandbox, request });
   }
-  const started = await backend.aido.execs.start(sandbox, request);
+  const started = await aido.execs.start(sandbox, request);
   if (options.detach) {
     await printResult(context, started, () => `${started.id}\n`);
     await note(context, `Read its output with: aido logs ${started.sandboxId} --exec ${started.id}`);
     return 0;
   }
-  return follow(context, backend, started, options.interactive ?? false);
+  return follow(context, aido, started, options.interactive ?? false);
 }
 
 function toRequest(context: CliContext, argv: readonly string[], options: ExecOptions): ExecRequest {
@@ -63,7 +64,7 @@ function toRequest(context: CliContext, argv: readonly string[], options: ExecOp
 
 async function follow(
   context: CliContext,
-  { aido }: Backend,
+  aido: Aido,
   started: ExecInfo,
   interactive: boolean,
 ): Promise<number> {

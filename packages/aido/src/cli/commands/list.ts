@@ -12,7 +12,7 @@ export interface ListOptions {
 
 export async function list(context: CliContext, options: ListOptions): Promise<number> {
   const labels = parsePairs(options.label ?? [], "--label");
-  const { aido } = await context.open();
+  const aido = await context.open();
   const sandboxes = await aido.sandboxes.list({
     states: options.all ? undefined : ["pending", "running", "stopped"],
     labels: Object.keys(labels).length === 0 ? undefined : labels,

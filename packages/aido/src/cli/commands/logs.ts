@@ -22,13 +22,13 @@ export async function logs(
 ): Promise<number> {
   const sandbox = options.sandbox ?? positional;
   check(options, sandbox);
-  const backend = await context.open();
+  const aido = await context.open();
   const stop = new AbortController();
   const source = (): Chunks => {
     const range = { follow: options.follow ?? false };
     return options.exec !== undefined && sandbox !== undefined
-      ? backend.aido.execs.output(sandbox, options.exec, range, stop.signal)
-      : backend.aido.runs.logs({ sandbox, ...range }, stop.signal);
+      ? aido.execs.output(sandbox, options.exec, range, stop.signal)
+      : aido.runs.logs({ sandbox, ...range }, stop.signal);
   };
   const removers = (["SIGINT", "SIGTERM"] as const).map((name) =>
     context.signals.on(name, () => stop.abort()),

@@ -31,7 +31,7 @@ export async function run(
   check(options, task);
   const interrupt = new Interrupt(context);
   try {
-    const { runs } = (await context.open()).aido;
+    const { runs } = await context.open();
     const started = await start(context, { runs, task, options, signal: interrupt.signal });
     context.progress.clear();
     if (interrupt.hit === undefined) {

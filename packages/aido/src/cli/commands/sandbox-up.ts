@@ -14,7 +14,7 @@ export async function sandboxUp(context: CliContext, options: UpOptions): Promis
   const loaded = await load(context, options);
   const { toUpRequest } = await import("../../spec/up-request.ts");
   const request = await toUpRequest(loaded, { autoDestroy: options.autoDestroy });
-  const { runs } = (await context.open()).aido;
+  const { runs } = await context.open();
   const interrupt = new AbortController();
   const stops = (["SIGINT", "SIGTERM"] as const).map((name) =>
     context.signals.on(name, () => interrupt.abort()),

@@ -13,8 +13,8 @@ export interface ShellOptions {
 const BEST_SHELL = ["/bin/sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi"];
 
 export async function shell(context: CliContext, sandbox: string, options: ShellOptions): Promise<number> {
-  const backend = await context.open();
-  return terminal(context, backend, {
+  const aido = await context.open();
+  return terminal(context, aido, {
     sandbox,
     request: {
       argv: options.shell === undefined ? BEST_SHELL : [options.shell],

@@ -3,8 +3,7 @@ import { printResult } from "../output/print.ts";
 import { table } from "../output/table.ts";
 
 export async function showConfig(context: CliContext): Promise<number> {
-  const backend = await context.open();
-  const settings = await backend.settings();
+  const settings = context.settings();
   await printResult(context, settings, () =>
     table(
       settings,

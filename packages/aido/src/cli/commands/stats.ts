@@ -1,6 +1,7 @@
+import type { Aido } from "@aido/sdk";
 import type { SandboxStats } from "@aido/sdk/protocol";
 import { isAidoError } from "@aido/sdk/protocol";
-import type { Backend, CliContext } from "../context.ts";
+import type { CliContext } from "../context.ts";
 import { parseDuration } from "../options/duration.ts";
 import { isBrokenPipe } from "../output/byte-sink.ts";
 import { formatBytes, formatDuration } from "../output/format.ts";
@@ -26,21 +27,21 @@ export async function stats(
   options: StatsOptions,
 ): Promise<number> {
   const intervalMs = parseDuration(options.interval ?? "1s", "--interval");
-  const backend = await context.open();
-  const first = await sample(backend, sandbox, new Map());
+  const aido = await context.open();
+  const first = await sample(aido, sandbox, new Map());
   if (!options.watch) {
     if (first.length === 0) await note(context, "No sandbox is running. Make one with: aido create");
     if (first.length > 0 || context.globals.json)
       await printResult(context, first, () => draw(context, first));
     return 0;
   }
-  await watch(context, backend, { sandbox, first, intervalMs });
+  await watch(context, aido, { sandbox, first, intervalMs });
   return 0;
 }
 
 async function watch(
   context: CliContext,
-  backend: Backend,
+  aido: Aido,
   { sandbox, first, intervalMs }: { sandbox: string | undefined; first: Sample[]; intervalMs: number },
 ): Promise<void> {
   const stop = new AbortController();
@@ -50,7 +51,7 @@ async function watch(
       await show(context, samples);
       if (!(await pause(intervalMs, stop.signal))) return;
       const before = new Map(samples.map((each) => [each.sandboxId, each]));
-      samples = await sample(backend, sandbox, before);
+      samples = await sample(aido, sandbox, before);
     }
   } catch (thrown) {
     if (!isBrokenPipe(thrown)) throw thrown;
@@ -81,7 +82,7 @@ async function show(context: CliContext, samples: readonly Sample[]): Promise<vo
 }
 
 async function sample(
-  { aido }: Backend,
+  aido: Aido,
   sandbox: string | undefined,
   before: ReadonlyMap<string, Sample>,
 ): Promise<Sample[]> {

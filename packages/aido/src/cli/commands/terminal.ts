@@ -1,5 +1,6 @@
+import type { Aido } from "@aido/sdk";
 import { AidoError, type ExecInfo, type ExecRequest } from "@aido/sdk/protocol";
-import type { Backend, CliContext } from "../context.ts";
+import type { CliContext } from "../context.ts";
 import { pumpOutput } from "../output/pump-output.ts";
 import { execExitCode } from "./exit-code.ts";
 import { explainEnd } from "./explain-end.ts";
@@ -11,11 +12,7 @@ export interface TerminalTarget {
 }
 
 /** Runs a command on a terminal of its own and joins it to this one. The terminal is put back whatever happens. */
-export async function terminal(
-  context: CliContext,
-  backend: Backend,
-  target: TerminalTarget,
-): Promise<number> {
+export async function terminal(context: CliContext, aido: Aido, target: TerminalTarget): Promise<number> {
   if (context.globals.json) {
     throw new AidoError("VALIDATION_ERROR", "--json and a terminal exclude each other", {
       hint: "Leave --tty away: `aido exec --json` prints the output as JSON lines.",
@@ -27,22 +24,17 @@ export async function terminal(
       hint: "Leave --tty away: `aido exec -i` passes a pipe or a file on as it is.",
     });
   }
-  const started = await backend.aido.execs.start(target.sandbox, {
+  const started = await aido.execs.start(target.sandbox, {
     ...target.request,
     pty: context.signals.terminalSize(),
     env: { ...terminalEnv(context.env), ...target.request.env },
   });
-  const info = await join(context, backend, started, target.request.stdin ?? false);
+  const info = await join(context, aido, started, target.request.stdin ?? false);
   await explainEnd(context, info);
   return execExitCode(info);
 }
 
-async function join(
-  context: CliContext,
-  { aido }: Backend,
-  started: ExecInfo,
-  typing: boolean,
-): Promise<ExecInfo> {
+async function join(context: CliContext, aido: Aido, started: ExecInfo, typing: boolean): Promise<ExecInfo> {
   const { sandboxId, id } = started;
   const ended = new AbortController();
   const kill = (signal: string) => aido.execs.kill(sandboxId, id, { signal }).catch(() => undefined);

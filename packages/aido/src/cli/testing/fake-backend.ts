@@ -6,7 +6,6 @@ import {
   type ExecInfo,
   type SandboxInfo,
 } from "@aido/sdk/protocol";
-import type { Backend, DoctorReport, Setting } from "../context.ts";
 
 /** The parts a test needs; calling any other part is an error that names it. */
 export interface FakeBackendParts {
@@ -15,13 +14,11 @@ export interface FakeBackendParts {
   files?: Partial<Files>;
   runs?: Partial<Runs>;
   evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
-  doctor?: DoctorReport;
-  settings?: readonly Setting[];
 }
 
-export function fakeBackend(parts: FakeBackendParts = {}): Backend {
+export function fakeBackend(parts: FakeBackendParts = {}): Aido {
   const { entries = [], verdicts = [] } = parts.evidence ?? {};
-  const aido: Aido = {
+  return {
     sandboxes: only("sandboxes", parts.sandboxes),
     execs: only("execs", parts.execs),
     files: only("files", parts.files),
@@ -33,11 +30,6 @@ export function fakeBackend(parts: FakeBackendParts = {}): Backend {
     },
     runs: only("runs", parts.runs),
     close: () => Promise.resolve(),
-  };
-  return {
-    aido,
-    doctor: () => Promise.resolve(parts.doctor ?? { ok: true, driver: "fake", checks: [] }),
-    settings: () => Promise.resolve(parts.settings ?? []),
   };
 }
 

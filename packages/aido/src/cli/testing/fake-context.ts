@@ -1,4 +1,5 @@
-import type { Backend, CliContext, GlobalOptions } from "../context.ts";
+import type { Aido } from "@aido/sdk";
+import type { CliContext, DoctorReport, GlobalOptions, Setting } from "../context.ts";
 import { MemorySink } from "../output/memory-sink.ts";
 import { ProgressLine } from "../output/progress-line.ts";
 import { FakeKeyboard } from "./fake-keyboard.ts";
@@ -16,7 +17,9 @@ export interface FakeContextOptions {
   stdout?: MemorySink;
   stderr?: MemorySink;
   stdin?: FakeKeyboard;
-  backend?: Backend;
+  backend?: Aido;
+  doctor?: DoctorReport;
+  settings?: readonly Setting[];
   env?: Record<string, string>;
   cwd?: string;
   now?: Date;
@@ -45,6 +48,8 @@ export function fakeContext(options: FakeContextOptions = {}): FakeContext {
     cwd: options.cwd ?? "/",
     version: "0.0.0",
     now: () => options.now ?? new Date("2026-01-01T00:00:00Z"),
+    doctor: () => Promise.resolve(options.doctor ?? { ok: true, driver: "fake", checks: [] }),
+    settings: () => options.settings ?? [],
     open: () =>
       options.backend === undefined
         ? Promise.reject(new Error("This test has no backend"))

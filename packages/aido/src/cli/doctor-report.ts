@@ -1,0 +1,104 @@
+import { accessSync, constants, existsSync } from "node:fs";
+import { mkdtemp, rm, statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { toAidoError } from "@aido/sdk/protocol";
+import type { Config } from "../config/config.ts";
+import type { Driver } from "../core/driver/driver.ts";
+import type { DoctorCheck, DoctorReport } from "./context.ts";
+import { formatBytes } from "./output/format.ts";
+
+const ANSWER_LIMIT_MS = 10_000;
+const LITTLE_DISK_BYTES = 1024 ** 3;
+
+/** Asks every driver what it can do here. Makes nothing that stays. */
+export async function doctorReport(config: Config): Promise<DoctorReport> {
+  const checks = [runtime(), dataDirectory(config.dataDir), await disk(config.dataDir)];
+  const scratch = await mkdtemp(join(tmpdir(), "aido-doctor-"));
+  try {
+    const { openDocker, openLocal, whyDockerIsSilent } = await import("../compose/choose-driver.ts");
+    const { DataDir } = await import("../core/data-dir.ts");
+    const context = { config, dataDir: new DataDir(scratch) };
+    const silence = await whyDockerIsSilent(config);
+    const docker =
+      silence === undefined
+        ? await ask("docker", () => openDocker(context))
+        : [failed("docker", silence, "Start it, for example with: sudo systemctl start docker")];
+    const local = await ask("local", () => openLocal(context));
+    const usable = [...(works(docker) ? ["docker"] : []), ...(works(local) ? ["local"] : [])];
+    const driver = config.driver === "auto" ? usable[0] : usable.find((name) => name === config.driver);
+    const soften = (list: DoctorCheck[], name: string) =>
+      name === driver || driver === undefined ? list : list.map(asWarning);
+    return {
+      ok: driver !== undefined,
+      driver,
+      checks: [...checks, ...soften(docker, "docker"), ...soften(local, "local")],
+    };
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function ask(name: string, open: () => Promise<Driver>): Promise<DoctorCheck[]> {
+  let driver: Driver | undefined;
+  try {
+    driver = await open();
+    const can = await driver.capabilities(AbortSignal.timeout(ANSWER_LIMIT_MS));
+    const limits = Object.entries(can.enforced)
+      .filter(([, enforced]) => enforced)
+      .map(([limit]) => limit);
+    return [
+      ok(name, can.version),
+      ok(`${name} isolation`, can.isolations.join(", ") || "none"),
+      ok(`${name} limits`, limits.join(", ") || "none enforced"),
+      ...can.warnings.map((message) => ({ name, status: "warning" as const, message })),
+    ];
+  } catch (thrown) {
+    const { message, hint } = toAidoError(thrown);
+    return [failed(name, message, hint)];
+  } finally {
+    await driver?.close();
+  }
+}
+
+/** A driver that is not needed, because another one works, is no failure. */
+function asWarning(check: DoctorCheck): DoctorCheck {
+  return check.status === "failed" ? { ...check, status: "warning" } : check;
+}
+
+function works(checks: readonly DoctorCheck[]): boolean {
+  return checks.every(({ status }) => status !== "failed");
+}
+
+function runtime(): DoctorCheck {
+  return ok("node", `${process.version} on ${process.platform} ${process.arch}`);
+}
+
+function dataDirectory(path: string): DoctorCheck {
+  let existing = path;
+  while (!existsSync(existing) && dirname(existing) !== existing) existing = dirname(existing);
+  try {
+    accessSync(existing, constants.W_OK | constants.X_OK);
+    return ok("data", existing === path ? path : `${path} (made when it is needed)`);
+  } catch {
+    return failed("data", `${path} cannot be written`, "Choose another place with --data-dir.");
+  }
+}
+
+async function disk(path: string): Promise<DoctorCheck> {
+  let existing = path;
+  while (!existsSync(existing) && dirname(existing) !== existing) existing = dirname(existing);
+  const { bavail, bsize } = await statfs(existing);
+  const message = `${formatBytes(bavail * bsize)} free`;
+  return bavail * bsize < LITTLE_DISK_BYTES
+    ? { name: "disk", status: "warning", message, hint: "Free some space: sandboxes and images need it." }
+    : ok("disk", message);
+}
+
+function ok(name: string, message: string): DoctorCheck {
+  return { name, status: "ok", message };
+}
+
+function failed(name: string, message: string, hint?: string): DoctorCheck {
+  return { name, status: "failed", message, hint };
+}
