@@ -84,6 +84,8 @@ export interface Container {
   exitCode: number | undefined;
   outOfMemory: boolean;
   image: string;
+  /** What the image sets for every process; the sandbox's own variables go over it. */
+  imageEnv?: Readonly<Record<string, string>> | undefined;
   user: { uid: number; gid: number };
   startedAt: Date | undefined;
   finishedAt: Date | undefined;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
+import { checkImageName } from "./check-image-name.ts";
 import type { Engine } from "./engine.ts";
 import { PullProgress } from "./pull-progress.ts";
 import { readLines } from "./read-lines.ts";
@@ -19,6 +20,7 @@ const NOT_FOUND =
 
 /** Makes the image available: at once when the engine has it, otherwise by a pull that is tried twice. */
 export async function ensureImage(engine: Engine, image: string, options: PullOptions): Promise<void> {
+  checkImageName(image);
   if (await hasImage(engine, image, options.signal)) return;
   try {
     await pull(engine, image, options);
@@ -40,7 +42,7 @@ async function hasImage(engine: Engine, image: string, signal: AbortSignal | und
   try {
     await engine.call(
       action,
-      (abortSignal) => engine.docker.getImage(encodeImage(image)).inspect({ abortSignal } as object),
+      (abortSignal) => engine.docker.getImage(image).inspect({ abortSignal } as object),
       { signal },
     );
     return true;
@@ -48,11 +50,6 @@ async function hasImage(engine: Engine, image: string, signal: AbortSignal | und
     if (isAidoError(thrown, "IMAGE_NOT_FOUND")) return false;
     throw thrown;
   }
-}
-
-/** A name from a user goes into the request's path: it may not change which request it is. */
-function encodeImage(image: string): string {
-  return image.split("/").map(encodeURIComponent).join("/");
 }
 
 async function pull(engine: Engine, image: string, { signal, onProgress }: PullOptions): Promise<void> {

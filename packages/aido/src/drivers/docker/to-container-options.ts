@@ -23,6 +23,7 @@ export interface ContainerPlan {
 const SUPERVISOR_CAPABILITIES = ["SETUID", "SETGID", "SETPCAP", "KILL", "CHOWN"];
 const RUN_TMPFS_BYTES = 65_536;
 
+/** The sandbox's variables are not among them: each exec brings its own, and the engine would show them to everyone. */
 export function toContainerOptions(spec: ContainerSpec, plan: ContainerPlan): Docker.ContainerCreateOptions {
   return {
     Image: spec.image,
@@ -30,7 +31,6 @@ export function toContainerOptions(spec: ContainerSpec, plan: ContainerPlan): Do
     Entrypoint: [AGENT_TARGET, "supervise", "--socket", SOCKET_TARGET],
     Cmd: [],
     WorkingDir: "/",
-    Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
     Labels: {
       ...spec.labels,
       [LABEL.sandbox]: spec.sandboxId,

@@ -13,10 +13,20 @@ export function toContainer(raw: Docker.ContainerInspectInfo): Container {
     exitCode: state === "exited" ? raw.State.ExitCode : undefined,
     outOfMemory: raw.State.OOMKilled,
     image: raw.Config.Image,
+    imageEnv: toEnv(raw.Config.Env ?? []),
     user: { uid, gid },
     startedAt: toDate(raw.State.StartedAt),
     finishedAt: state === "exited" ? toDate(raw.State.FinishedAt) : undefined,
   };
+}
+
+function toEnv(pairs: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const equals = pair.indexOf("=");
+      return equals < 0 ? [pair, ""] : [pair.slice(0, equals), pair.slice(equals + 1)];
+    }),
+  );
 }
 
 function toState(status: string): ContainerState {

@@ -1,0 +1,82 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { until } from "../contract/driver-backend.ts";
+import { docker } from "./docker-cli.ts";
+
+const run = promisify(execFile);
+const script = (name: string) => fileURLToPath(new URL(`../../../../scripts/${name}`, import.meta.url));
+
+/** A second Docker engine beside the machine's own, with nothing in common but the kernel. Has no bridge network. */
+export class OwnEngine implements AsyncDisposable {
+  readonly host: string;
+  readonly #process: ChildProcess;
+  readonly #directory: string;
+
+  private constructor(host: string, process: ChildProcess, directory: string) {
+    this.host = host;
+    this.#process = process;
+    this.#directory = directory;
+  }
+
+  static async start(config: object = {}): Promise<OwnEngine> {
+    const directory = await mkdtemp(join(tmpdir(), "aido-engine-"));
+    const at = (name: string) => join(directory, name);
+    const host = `unix://${at("docker.sock")}`;
+    await writeFile(at("daemon.json"), JSON.stringify(config));
+    const log = openSync(at("log"), "w");
+    const child = spawn(
+      "dockerd",
+      [
+        ...["--config-file", at("daemon.json"), "--host", host, "--pidfile", at("docker.pid")],
+        ...["--data-root", at("data"), "--exec-root", at("exec"), "--bridge=none", "--iptables=false"],
+        ...["--containerd-namespace", "aido-test", "--containerd-plugins-namespace", "aido-test-plugins"],
+      ],
+      { stdio: ["ignore", log, log] },
+    );
+    closeSync(log);
+    const engine = new OwnEngine(host, child, directory);
+    try {
+      await until(
+        "the engine answers",
+        async () => {
+          if (child.exitCode !== null) throw new Error(await readFile(at("log"), "utf8"));
+          return docker(["version"], { host }).then(
+            () => true,
+            () => false,
+          );
+        },
+        60_000,
+      );
+    } catch (error) {
+      await engine[Symbol.asyncDispose]();
+      throw error;
+    }
+    return engine;
+  }
+
+  /** Makes one of the test images in this engine. */
+  async addImage(name: string): Promise<void> {
+    await run(script("test-images.sh"), [name], { env: { ...process.env, DOCKER_HOST: this.host } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const child = this.#process;
+    if (child.exitCode === null && child.signalCode === null) {
+      const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+      child.kill("SIGTERM");
+      await ended;
+    }
+    await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Where gVisor's runtime is; fetched when it is not there yet. */
+export async function findRunsc(): Promise<string> {
+  const { stdout } = await run(script("test-engine.sh"), ["runsc"]);
+  return stdout.trim();
+}
