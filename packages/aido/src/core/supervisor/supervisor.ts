@@ -213,6 +213,8 @@ export class Supervisor {
         continue;
       }
       connection.send(exec.attachFrame());
+      // Acknowledgements may have been lost with the former connection, and a full ring waits for them.
+      for (const frame of exec.offsetFrames()) connection.send(frame);
       exec.stdin.resend();
     }
   }

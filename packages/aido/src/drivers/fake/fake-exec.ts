@@ -55,6 +55,7 @@ export class FakeExec {
     if (stdoutOffset > stdout.total || stderrOffset > stderr.total) return "PROTOCOL";
     this.#send = send;
     this.#endSent = false;
+    this.stdin.tell();
     stdout.sent = stdoutOffset;
     stderr.sent = stderrOffset;
     return "ok";

@@ -35,6 +35,11 @@ export class FakeStdin implements AsyncIterable<Buffer> {
     this.#wake?.();
   }
 
+  /** To a new connection, which cannot know how far the former one came. */
+  tell(): void {
+    if (!this.#ended) this.#ack(this.#taken, false);
+  }
+
   /** The process is gone. */
   end(): void {
     if (this.#ended) return;

@@ -22,7 +22,14 @@ const TOOLS: Readonly<Record<string, Tool>> = {
       append === "append" ? await files.readFile("/", target).catch(() => Buffer.alloc(0)) : undefined;
     const content = await everything(process.stdin);
     const whole = before === undefined ? content : Buffer.concat([before, content]);
-    await files.writeFile("/", target, whole, Number.parseInt(mode, 8));
+    const kept =
+      mode === "-"
+        ? await files.stat("/", target).then(
+            (entry) => entry.mode,
+            () => 0o644,
+          )
+        : undefined;
+    await files.writeFile("/", target, whole, kept ?? Number.parseInt(mode, 8));
   },
   async stat({ files, stdout }, root, path) {
     await stdout(record(await files.stat("/", files.inside(root, path))));
@@ -60,7 +67,9 @@ const TOOLS: Readonly<Record<string, Tool>> = {
     }
   },
   async scan({ files, stdout }, root, path) {
-    for (const entry of await files.list("/", files.inside(root, path), true)) await stdout(record(entry));
+    const base = files.inside(root, path);
+    await stdout(record(await files.stat("/", base)));
+    for (const entry of await files.list("/", base, true)) await stdout(record(entry));
   },
   async cat(process, root, path) {
     const base = process.files.inside(root, path);
@@ -78,8 +87,9 @@ const TOOLS: Readonly<Record<string, Tool>> = {
     const base = files.inside(root, path);
     await files.stat("/", base);
     const stop = files.watch("/", base, ({ kind, path: changed }) => {
-      void stdout(new FieldWriter(0).u8(kind).str(changed).finish().subarray(5)).catch(() => undefined);
+      void stdout(event(kind, changed)).catch(() => undefined);
     });
+    await stdout(event(0, ""));
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     stop();
   },
@@ -121,6 +131,10 @@ function record(entry: FakeEntry): Buffer {
     .str(entry.target)
     .finish()
     .subarray(5);
+}
+
+function event(kind: number, path: string): Buffer {
+  return new FieldWriter(0).u8(kind).str(path).finish().subarray(5);
 }
 
 async function everything(stdin: AsyncIterable<Buffer>): Promise<Buffer> {

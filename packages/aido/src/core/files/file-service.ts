@@ -1,0 +1,212 @@
+import type { Files } from "@aido/sdk";
+import { AidoError, type FileEvent, type FileInfo } from "@aido/sdk/protocol";
+import type { EvidenceSink } from "../evidence/evidence-sink.ts";
+import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
+import type { Supervisor } from "../supervisor/supervisor.ts";
+import type { Supervisors } from "../supervisor/supervisors.ts";
+import type { ToolOptions, ToolRun } from "../supervisor/tool-run.ts";
+import { readFileEvents } from "./read-file-events.ts";
+import { readRecords, toFileInfo } from "./record-reader.ts";
+import { toSandboxPath } from "./sandbox-path.ts";
+
+/** What one list holds in memory; hostile code can make any number of files. */
+const MAX_LISTED = 200_000;
+const DIRECTORY_MODE = "755";
+
+export interface FileServiceDeps {
+  supervisors: Supervisors;
+  sandboxes: SandboxResolver;
+  evidence: EvidenceSink;
+}
+
+interface Place {
+  sandboxId: string;
+  supervisor: Supervisor;
+  workdir: string;
+}
+
+/** Files of sandboxes. All work is done inside, by the supervisor as the sandbox's user: no path is opened here. */
+export class FileService implements Files {
+  readonly #deps: FileServiceDeps;
+  readonly #telling = new Set<Promise<void>>();
+
+  constructor(deps: FileServiceDeps) {
+    this.#deps = deps;
+  }
+
+  async *read(
+    sandbox: string,
+    path: string,
+    signal?: AbortSignal,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const run = await this.#run("read", sandbox, path, [], { signal });
+    yield* run.stdout;
+    await run.done;
+  }
+
+  async write(
+    sandbox: string,
+    path: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    options: { mode?: number; signal?: AbortSignal } = {},
+  ): Promise<void> {
+    const counted = countBytes(content);
+    const mode = options.mode === undefined ? "-" : toOctal(options.mode);
+    const place = await this.#place(sandbox, path);
+    const run = this.#tool("write", place, path, [mode], { stdin: counted.content, signal: options.signal });
+    await run.done;
+    this.#tell(place, "files.write", { path, bytes: counted.bytes() });
+  }
+
+  async stat(sandbox: string, path: string): Promise<FileInfo> {
+    const run = await this.#run("stat", sandbox, path);
+    for await (const record of readRecords(run.stdout)) return toFileInfo(record, path);
+    await run.done;
+    throw new AidoError("FILE_NOT_FOUND", `There is no ${path}`);
+  }
+
+  async list(
+    sandbox: string,
+    path: string,
+    options: { recursive?: boolean; signal?: AbortSignal } = {},
+  ): Promise<readonly FileInfo[]> {
+    const { recursive, signal } = options;
+    const run = await this.#run("list", sandbox, path || ".", [recursive === true ? "1" : "0"], { signal });
+    const entries: FileInfo[] = [];
+    for await (const record of readRecords(run.stdout)) {
+      if (entries.length === MAX_LISTED) {
+        throw new AidoError(
+          "PAYLOAD_TOO_LARGE",
+          `There are over ${MAX_LISTED} entries beneath ${path || "."}`,
+          {
+            hint: "List its directories one by one.",
+          },
+        );
+      }
+      entries.push(toFileInfo(record, record.path));
+    }
+    await run.done;
+    return entries;
+  }
+
+  async move(sandbox: string, from: string, to: string): Promise<void> {
+    const place = await this.#place(sandbox, from);
+    const source = toSandboxPath(place.workdir, from);
+    const target = toSandboxPath(place.workdir, to);
+    // One root for both: where they differ, the workdir's name is put before the relative one.
+    const isMixed = source.root !== target.root;
+    const whole = (one: typeof source) =>
+      isMixed && one.root !== "/" ? `${one.root}/${one.path}` : one.path;
+    const root = isMixed ? "/" : source.root;
+    await place.supervisor.tool(["move", root, whole(source), whole(target)]).done;
+    this.#tell(place, "files.move", { from, to });
+  }
+
+  async remove(sandbox: string, path: string): Promise<void> {
+    const place = await this.#place(sandbox, path);
+    await this.#tool("remove", place, path).done;
+    this.#tell(place, "files.remove", { path });
+  }
+
+  async mkdir(sandbox: string, path: string): Promise<void> {
+    const place = await this.#place(sandbox, path);
+    await this.#tool("mkdir", place, path, [DIRECTORY_MODE]).done;
+    this.#tell(place, "files.mkdir", { path });
+  }
+
+  async *watch(
+    sandbox: string,
+    path: string,
+    signal?: AbortSignal,
+    onReady?: () => void,
+  ): AsyncGenerator<FileEvent, void, undefined> {
+    const run = await this.#run("watch", sandbox, path || ".", [], { signal });
+    yield* readFileEvents(run.stdout, onReady);
+    await run.done;
+  }
+
+  async *tarOut(
+    sandbox: string,
+    path: string,
+    signal?: AbortSignal,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const run = await this.#run("tar", sandbox, path || ".", [], { signal });
+    yield* run.stdout;
+    await run.done;
+  }
+
+  async tarIn(
+    sandbox: string,
+    path: string,
+    archive: AsyncIterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const counted = countBytes(archive);
+    const place = await this.#place(sandbox, path || ".");
+    await this.#tool("untar", place, path || ".", [], { stdin: counted.content, signal }).done;
+    this.#tell(place, "files.untar", { path: path || ".", bytes: counted.bytes() });
+  }
+
+  /** Waits until the evidence of all that was done is written. */
+  async close(): Promise<void> {
+    while (this.#telling.size > 0) await Promise.all([...this.#telling]);
+  }
+
+  async #run(
+    tool: string,
+    sandbox: string,
+    path: string,
+    rest: readonly string[] = [],
+    options: ToolOptions = {},
+  ): Promise<ToolRun> {
+    return this.#tool(tool, await this.#place(sandbox, path), path, rest, options);
+  }
+
+  #tool(
+    tool: string,
+    place: Place,
+    path: string,
+    rest: readonly string[] = [],
+    options: ToolOptions = {},
+  ): ToolRun {
+    const at = toSandboxPath(place.workdir, path);
+    return place.supervisor.tool([tool, at.root, at.path, ...rest], options);
+  }
+
+  /** Checks the path before anything is asked of the sandbox. */
+  async #place(sandbox: string, path: string): Promise<Place> {
+    toSandboxPath("/", path);
+    const record = await this.#deps.sandboxes.resolveRunning(sandbox);
+    return { sandboxId: record.id, supervisor: this.#deps.supervisors.get(record), workdir: record.workdir };
+  }
+
+  #tell(place: Place, event: string, detail: Readonly<Record<string, unknown>>): void {
+    const told = this.#deps.evidence.append(place.sandboxId, event, detail).catch(() => undefined);
+    this.#telling.add(told);
+    void told.finally(() => this.#telling.delete(told));
+  }
+}
+
+function countBytes(content: Uint8Array | AsyncIterable<Uint8Array>): {
+  content: Uint8Array | AsyncIterable<Uint8Array>;
+  bytes: () => number;
+} {
+  if (content instanceof Uint8Array) return { content, bytes: () => content.byteLength };
+  let total = 0;
+  const counted = async function* () {
+    for await (const chunk of content) {
+      total += chunk.byteLength;
+      yield chunk;
+    }
+  };
+  return { content: counted(), bytes: () => total };
+}
+
+function toOctal(mode: number): string {
+  if (!Number.isInteger(mode) || mode < 0 || mode > 0o7777) {
+    throw new AidoError("VALIDATION_ERROR", `${mode} is no file mode`, {
+      hint: "Use a number such as 0o644.",
+    });
+  }
+  return mode.toString(8);
+}

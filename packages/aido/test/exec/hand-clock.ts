@@ -1,0 +1,55 @@
+import type { Clock } from "../../src/core/clock.ts";
+
+interface Sleeper {
+  at: number;
+  resolve: () => void;
+}
+
+/** Time that passes only when a test says so. */
+export class HandClock implements Clock {
+  #now = new Date("2026-01-01T00:00:00Z").getTime();
+  #sleepers: Sleeper[] = [];
+
+  now(): Date {
+    return new Date(this.#now);
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason as Error);
+        return;
+      }
+      const sleeper = { at: this.#now + ms, resolve };
+      this.#sleepers.push(sleeper);
+      signal?.addEventListener(
+        "abort",
+        () => {
+          this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
+          reject(signal.reason as Error);
+        },
+        { once: true },
+      );
+    });
+  }
+
+  /** Lets time pass in steps, so that what wakes up may go to sleep again within it. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    for (;;) {
+      await settle();
+      const next = this.#sleepers.toSorted((a, b) => a.at - b.at)[0];
+      if (next === undefined || next.at > end) break;
+      this.#now = Math.max(this.#now, next.at);
+      this.#sleepers = this.#sleepers.filter((other) => other !== next);
+      next.resolve();
+    }
+    this.#now = end;
+    await settle();
+  }
+}
+
+/** Lets everything that is ready to run do so: promises and in-memory streams. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+}
