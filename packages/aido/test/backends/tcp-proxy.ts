@@ -4,9 +4,12 @@ import { connect, createServer, type NetConnectOpts, type Socket } from "node:ne
 export class TcpProxy implements AsyncDisposable {
   readonly #server = createServer((client) => this.#carry(client));
   readonly #sockets = new Set<Socket>();
+  readonly #clients = new Set<Socket>();
   readonly #target: NetConnectOpts;
   /** Bytes that one connection may bring back before it is cut; undefined is all. */
   cutAfterBytes: number | undefined;
+  /** New connections are cut at once. */
+  isRefusing = false;
   /** Bytes that one connection may bring back before it falls silent; undefined is all. */
   holdAfterBytes: number | undefined;
   /** Resolves when a connection has fallen silent. */
@@ -37,7 +40,7 @@ export class TcpProxy implements AsyncDisposable {
 
   /** Cuts every open connection, as a cable would. */
   cut(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const client of this.#clients) client.resetAndDestroy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -47,8 +50,14 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   #carry(client: Socket): void {
+    if (this.isRefusing) {
+      client.resetAndDestroy();
+      return;
+    }
     const target = connect({ ...this.#target, allowHalfOpen: true } as NetConnectOpts);
     let brought = 0;
+    this.#clients.add(client);
+    client.on("close", () => this.#clients.delete(client));
     for (const [one, other] of [[client, target] as const, [target, client] as const]) {
       this.#sockets.add(one);
       one.on("error", () => other.destroy());
