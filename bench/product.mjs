@@ -7,6 +7,8 @@ import { runExec } from "../packages/sdk/dist/index.js";
 
 export const CLI = new URL("../packages/aido/dist/cli/main.js", import.meta.url).pathname;
 export const BUSYBOX_IMAGE = "aido-test:busybox";
+/** Has bash. */
+export const DEBIAN_IMAGE = "aido-test:python";
 
 export function temporaryDirectory() {
   const path = mkdtempSync(join(tmpdir(), "aido-bench-"));

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BUSYBOX_IMAGE, CLI, temporaryDirectory } from "../product.mjs";
+import { CLI, DEBIAN_IMAGE, temporaryDirectory } from "../product.mjs";
 import { median, round } from "../statistics.mjs";
 
 const ROUNDS = 15;
@@ -39,11 +39,11 @@ export async function runDocker() {
     const task = join(directory.path, "task.sh");
     writeFileSync(task, "echo hello\n");
     const samples = { ours: [], docker: [], node: [] };
-    const ours = ["run", task, "--driver", "docker", "--image", BUSYBOX_IMAGE, "--quiet"];
+    const ours = ["run", task, "--driver", "docker", "--image", DEBIAN_IMAGE, "--quiet"];
     const theirs = [
       ..."run --rm --network none --memory 512m --memory-swap 512m --cpus 1 --pids-limit 100".split(" "),
       ..."--cap-drop ALL --security-opt no-new-privileges --user 1000:1000".split(" "),
-      ...["-v", `${task}:/task.sh:ro`, BUSYBOX_IMAGE, "/bin/sh", "/task.sh"],
+      ...["-v", `${task}:/task.sh:ro`, DEBIAN_IMAGE, "/bin/bash", "/task.sh"],
     ];
     for (let index = 0; index < ROUNDS + 1; index++) {
       const own = wholeCommand(process.execPath, [CLI, ...ours], { cwd: directory.path });

@@ -121,6 +121,7 @@ function finish(operation: Operation, http: Context, options: AppOptions, outcom
       sandbox: http.req.param("containerId"),
       status: response.status,
       code: failure?.code,
+      at: new Date(),
     });
   }
   const fields = {

@@ -1,10 +1,7 @@
 import type { Context } from "hono";
 import type { z } from "zod";
+import type { Scope } from "../core/access/api-keys.ts";
 import type { RequestContext } from "./request-context.ts";
-
-/** What a caller must be allowed to do. */
-export const SCOPES = ["read", "write", "admin"] as const;
-export type Scope = (typeof SCOPES)[number];
 
 type Infer<Schema> = Schema extends z.ZodType ? z.infer<Schema> : undefined;
 

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { Scope } from "../operation.ts";
-import type { ApiKeyRecord } from "./authenticator.ts";
+import type { ApiKeyRecord, Scope } from "../../core/access/api-keys.ts";
 
 const ID_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789";
 

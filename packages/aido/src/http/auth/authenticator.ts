@@ -1,27 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { AidoError } from "@aido/sdk/protocol";
-import type { Scope } from "../operation.ts";
+import type { ApiKeys } from "../../core/access/api-keys.ts";
 import type { JwtVerifier } from "./jwt-verifier.ts";
 import { LOCAL_PRINCIPAL, type Principal } from "./principal.ts";
-
-export interface ApiKeyRecord {
-  id: string;
-  name: string;
-  /** SHA-256 of the secret, hex; the secret itself is shown once and not kept. */
-  secretHash: string;
-  scopes: readonly Scope[];
-  createdAt: Date;
-  expiresAt: Date | undefined;
-  revokedAt: Date | undefined;
-}
-
-export interface ApiKeys {
-  get(id: string): Promise<ApiKeyRecord | undefined>;
-  list(): Promise<readonly ApiKeyRecord[]>;
-  insert(key: ApiKeyRecord): Promise<void>;
-  /** False when there is no such key. */
-  revoke(id: string, at: Date): Promise<boolean>;
-}
 
 export interface Authenticator {
   /** Raises MISSING_AUTH, INVALID_AUTH_FORMAT or INVALID_API_KEY. */

@@ -7,7 +7,7 @@ import {
   verify,
 } from "node:crypto";
 import { AidoError } from "@aido/sdk/protocol";
-import { SCOPES, type Scope } from "../operation.ts";
+import { SCOPES, type Scope } from "../../core/access/api-keys.ts";
 import type { Principal } from "./principal.ts";
 
 export interface JwtOptions {

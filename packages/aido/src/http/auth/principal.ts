@@ -1,4 +1,4 @@
-import type { Scope } from "../operation.ts";
+import type { Scope } from "../../core/access/api-keys.ts";
 
 /** Whoever is behind a request. Sandboxes belong to an owner and are invisible to others. */
 export interface Principal {

@@ -59,9 +59,9 @@ export function recordRoutes(aido: Aido, audit: AuditTrail): Operation[] {
       handle: async ({ query, request, http }) => {
         const entries = await audit.list({
           limit: query.limit ?? DEFAULT_LIMIT,
-          ...(query.before === undefined ? {} : { before: query.before }),
-          ...(query.sandbox === undefined ? {} : { sandbox: query.sandbox }),
-          ...(request.principal.scopes.includes("admin") ? {} : { owner: request.principal.owner }),
+          before: query.before,
+          sandbox: query.sandbox,
+          owner: request.principal.scopes.includes("admin") ? undefined : request.principal.owner,
         });
         return http.json({
           entries: entries.map((entry) => ({ ...entry, at: entry.at.toISOString() })),

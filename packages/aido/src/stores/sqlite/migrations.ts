@@ -90,4 +90,40 @@ export const MIGRATIONS: readonly string[] = [
     bytes INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE api_keys (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    secret_hash TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE audit (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    request_id TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    sandbox TEXT,
+    status INTEGER NOT NULL,
+    code TEXT,
+    at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX audit_owner ON audit (owner, id);
+  CREATE INDEX audit_sandbox ON audit (sandbox, id) WHERE sandbox IS NOT NULL;
+
+  CREATE TABLE kept_answers (
+    owner TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    status INTEGER,
+    body TEXT,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (owner, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX kept_answers_at ON kept_answers (at);
+  `,
 ];

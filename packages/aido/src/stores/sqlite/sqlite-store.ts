@@ -1,8 +1,11 @@
 import type { Store } from "../../core/store/store.ts";
+import { SqliteApiKeys } from "./sqlite-api-keys.ts";
+import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteClaims } from "./sqlite-claims.ts";
 import { SqliteConnection } from "./sqlite-connection.ts";
 import { SqliteEvidenceHeads } from "./sqlite-evidence-heads.ts";
 import { SqliteExecs } from "./sqlite-execs.ts";
+import { SqliteIdempotency } from "./sqlite-idempotency.ts";
 import { SqliteRuns } from "./sqlite-runs.ts";
 import { SqliteSandboxes } from "./sqlite-sandboxes.ts";
 
@@ -13,6 +16,9 @@ export class SqliteStore implements Store {
   readonly runs: SqliteRuns;
   readonly claims: SqliteClaims;
   readonly evidence: SqliteEvidenceHeads;
+  readonly apiKeys: SqliteApiKeys;
+  readonly audit: SqliteAudit;
+  readonly idempotency: SqliteIdempotency;
   readonly #connection: SqliteConnection;
 
   /** Raises DATA_DIR_NOT_WRITABLE, DISK_FULL, STORE_TOO_NEW or STORE_UNAVAILABLE. */
@@ -22,6 +28,9 @@ export class SqliteStore implements Store {
     this.execs = new SqliteExecs(this.#connection);
     this.runs = new SqliteRuns(this.#connection);
     this.claims = new SqliteClaims(this.#connection);
+    this.apiKeys = new SqliteApiKeys(this.#connection);
+    this.audit = new SqliteAudit(this.#connection);
+    this.idempotency = new SqliteIdempotency(this.#connection);
     this.evidence = new SqliteEvidenceHeads(this.#connection);
   }
 

@@ -1,0 +1,52 @@
+import { type ApiKeyRecord, type ApiKeys, SCOPES } from "../../core/access/api-keys.ts";
+import type { Row, SqliteConnection } from "./sqlite-connection.ts";
+
+export class SqliteApiKeys implements ApiKeys {
+  readonly #db: SqliteConnection;
+
+  constructor(db: SqliteConnection) {
+    this.#db = db;
+  }
+
+  async get(id: string): Promise<ApiKeyRecord | undefined> {
+    const row = this.#db.first("SELECT * FROM api_keys WHERE id = ?", id);
+    return row === undefined ? undefined : toApiKey(row);
+  }
+
+  async list(): Promise<readonly ApiKeyRecord[]> {
+    return this.#db.all("SELECT * FROM api_keys ORDER BY created_at, id").map(toApiKey);
+  }
+
+  async insert(key: ApiKeyRecord): Promise<void> {
+    this.#db.run(
+      `INSERT INTO api_keys (id, name, secret_hash, scopes, created_at, expires_at, revoked_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      key.id,
+      key.name,
+      key.secretHash,
+      key.scopes.join(" "),
+      key.createdAt.getTime(),
+      key.expiresAt?.getTime() ?? null,
+      key.revokedAt?.getTime() ?? null,
+    );
+  }
+
+  async revoke(id: string, at: Date): Promise<boolean> {
+    const sql = "UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?";
+    return this.#db.run(sql, at.getTime(), id) > 0;
+  }
+}
+
+function toApiKey(row: Row): ApiKeyRecord {
+  const words = String(row["scopes"]).split(" ");
+  const date = (value: unknown): Date | undefined => (value === null ? undefined : new Date(Number(value)));
+  return {
+    id: String(row["id"]),
+    name: String(row["name"]),
+    secretHash: String(row["secret_hash"]),
+    scopes: SCOPES.filter((scope) => words.includes(scope)),
+    createdAt: new Date(Number(row["created_at"])),
+    expiresAt: date(row["expires_at"]),
+    revokedAt: date(row["revoked_at"]),
+  };
+}
