@@ -61,7 +61,11 @@ export class ContainerLauncher {
     }
     // A name is looked up in the image itself, which can be read once its supervisor is claimed.
     await supervisor.configure({ ...settings, workdir: "" }, signal);
-    const named = await new ExecUsers().resolve(record.id, supervisor, record.user, signal);
+    const named = await new ExecUsers()
+      .resolve(record.id, supervisor, record.user, signal)
+      .catch((thrown: unknown) => {
+        throw isAidoError(thrown, "FILE_NOT_FOUND") ? noUsers(record, thrown) : thrown;
+      });
     await supervisor.configure({ ...settings, ...named }, signal);
   }
 
@@ -129,4 +133,16 @@ function numericUser(user: string | undefined): Container["user"] | undefined {
   if (user === undefined || !/^\d/.test(user)) return undefined;
   const [uid = 0, gid = uid] = user.split(":").map(Number);
   return { uid, gid };
+}
+
+function noUsers(record: SandboxRecord, cause: AidoError): AidoError {
+  return new AidoError(
+    "VALIDATION_ERROR",
+    `The image ${record.image} has no /etc/passwd to find ${record.user} in`,
+    {
+      hint: "Give the user as numbers, for example 1000:1000.",
+      details: { field: "user" },
+      cause,
+    },
+  );
 }

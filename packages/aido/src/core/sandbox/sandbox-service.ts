@@ -1,29 +1,24 @@
-import { mkdir } from "node:fs/promises";
 import type { Progress, Sandboxes, SandboxFilter } from "@aido/sdk";
 import {
   AidoError,
   type CreateSandbox,
   type EndReason,
   isAidoError,
-  type ProfileName,
   type SandboxInfo,
   type SandboxStats,
-  toAidoError,
 } from "@aido/sdk/protocol";
 import type { DriverCapabilities } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
-import { buildRecord, type ProfileOverrides } from "./build-record.ts";
-import { checkCapabilities } from "./check-capabilities.ts";
 import { checkTtl } from "./check-request.ts";
 import { ContainerLauncher } from "./container-launcher.ts";
 import { DiskWatchdog } from "./disk-watchdog.ts";
 import { Reconciler } from "./reconciler.ts";
 import { SandboxClaims } from "./sandbox-claims.ts";
-import type { SandboxDeps } from "./sandbox-deps.ts";
 import { SandboxEnder } from "./sandbox-ender.ts";
 import { SandboxFinder } from "./sandbox-finder.ts";
 import type { LaunchOptions, PrepareOptions, SandboxLifecycle } from "./sandbox-lifecycle.ts";
 import type { SandboxResolver } from "./sandbox-resolver.ts";
+import { SandboxStarter, type StarterOptions } from "./sandbox-starter.ts";
 import { toSandboxInfo } from "./to-sandbox-info.ts";
 
 const STOP_GRACE_MS = 10_000;
@@ -32,32 +27,33 @@ const POLL_MS = 50;
 /** Ends are told by the driver; this only bounds how long a missed one stays unseen. */
 const END_POLL_MS = 1000;
 
-export interface SandboxServiceOptions extends SandboxDeps {
-  /** Short, unique, safe in file and container names. */
-  readonly newId: () => string;
-  readonly profile?: ProfileName | undefined;
-  readonly overrides?: ProfileOverrides | undefined;
-}
-
 /** Sandboxes from their first record to their last evidence. */
 export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecycle {
-  readonly #deps: SandboxServiceOptions;
+  readonly #deps: StarterOptions;
   readonly #claims: SandboxClaims;
   readonly #ender: SandboxEnder;
   readonly #finder: SandboxFinder;
   readonly #launcher: ContainerLauncher;
   readonly #reconciler: Reconciler;
+  readonly #starter: SandboxStarter;
   readonly #watchdog: DiskWatchdog;
   readonly #closing = new AbortController();
   #capabilities: Promise<DriverCapabilities> | undefined;
 
-  constructor(options: SandboxServiceOptions) {
+  constructor(options: StarterOptions) {
     this.#deps = options;
     this.#claims = new SandboxClaims(options);
     this.#ender = new SandboxEnder(options);
     this.#finder = new SandboxFinder(options.store.sandboxes, options.clock);
     this.#launcher = new ContainerLauncher(options);
     this.#reconciler = new Reconciler(options, this.#ender, this.#claims);
+    this.#starter = new SandboxStarter(options, {
+      claims: this.#claims,
+      ender: this.#ender,
+      launcher: this.#launcher,
+      capabilities: () => this.#able(),
+      closing: this.#closing.signal,
+    });
     this.#watchdog = new DiskWatchdog(options, this.#ender, () => this.#able());
   }
 
@@ -65,27 +61,11 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     request: CreateSandbox,
     options: { signal?: AbortSignal; onProgress?: Progress } = {},
   ): Promise<SandboxInfo> {
-    const wanted = this.#build(request, {});
-    await this.#checkAble(wanted);
-    return await this.#claims.hold(wanted.id, "create", async (lost) => {
-      await this.#insert(wanted, undefined);
-      try {
-        return toSandboxInfo(await this.#launch(wanted, { ...options, lost }));
-      } catch (thrown) {
-        await this.#recordFailure(wanted, thrown);
-        await this.#ender.destroy(wanted, "failed");
-        throw thrown;
-      }
-    });
+    return toSandboxInfo(this.#watched(await this.#starter.create(request, options)));
   }
 
   async prepare(request: CreateSandbox, options: PrepareOptions = {}): Promise<SandboxRecord> {
-    const wanted = this.#build(request, options);
-    await this.#checkAble(wanted);
-    return await this.#claims.hold(wanted.id, "create", async () => {
-      await this.#insert(wanted, options.actor);
-      return wanted;
-    });
+    return await this.#starter.prepare(request, options);
   }
 
   async fetchImage(
@@ -100,30 +80,8 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   async launch(sandboxId: string, options: LaunchOptions = {}): Promise<SandboxRecord> {
-    const { store } = this.#deps;
-    return await this.#claims.hold(sandboxId, "launch", async (lost) => {
-      const before = await this.#own(sandboxId);
-      if (before.state !== "pending" && before.state !== "stopped") throw notLaunchable(before);
-      const record = {
-        ...before,
-        mounts: options.mounts ?? before.mounts,
-        network: options.network ?? before.network,
-        privileged: options.privileged ?? before.privileged,
-      };
-      const { mounts, network, privileged } = record;
-      await this.#checkAble(record);
-      await store.sandboxes.update(record.id, { mounts, network, privileged });
-      try {
-        if (record.state === "stopped") await this.#deps.driver.remove(record.id);
-        return await this.#launch(record, { ...options, lost });
-      } catch (thrown) {
-        await this.#recordFailure(record, thrown, options.actor);
-        await this.#ender.removeContainer(record.id);
-        const patch = { endReason: "failed", containerId: undefined } as const;
-        await store.sandboxes.transition(record.id, ["pending", "stopped"], "stopped", patch);
-        throw thrown;
-      }
-    });
+    const { id } = await this.#own(sandboxId);
+    return this.#watched(await this.#starter.launch(id, options));
   }
 
   async finish(
@@ -177,25 +135,9 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   async start(sandbox: string, signal?: AbortSignal): Promise<SandboxInfo> {
-    const { store, driver } = this.#deps;
-    const { id } = await this.#fresh(sandbox);
-    return await this.#claims.hold(id, "launch", async (lost) => {
-      const record = await this.#own(id);
-      if (record.state === "running") return toSandboxInfo(record);
-      if (record.state === "deleted") throw notLaunchable(record);
-      await this.#checkAble(record);
-      const isNew = (await driver.inspect(id)) === undefined;
-      try {
-        return toSandboxInfo(await this.#launch(record, { signal, lost }));
-      } catch (thrown) {
-        await this.#recordFailure(record, thrown);
-        // A container that was there before holds the sandbox's files and outlives a failed start.
-        if (isNew) await this.#ender.removeContainer(id);
-        else await driver.stop(id, 0);
-        await store.sandboxes.transition(id, "pending", "stopped", { endReason: "failed" });
-        throw thrown;
-      }
-    });
+    const record = await this.#fresh(sandbox);
+    this.#refuseForeign(record);
+    return toSandboxInfo(this.#watched(await this.#starter.start(record.id, { signal })));
   }
 
   async stop(
@@ -285,54 +227,9 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     await this.#watchdog.close();
   }
 
-  #build(request: CreateSandbox, options: PrepareOptions): SandboxRecord {
-    return buildRecord(request, {
-      driver: this.#deps.driver.name,
-      now: this.#deps.clock.now(),
-      newId: this.#deps.newId,
-      profile: this.#deps.profile ?? "aido",
-      overrides: this.#deps.overrides ?? {},
-      mounts: options.mounts ?? (() => []),
-    });
-  }
-
-  async #insert(record: SandboxRecord, actor: string | undefined): Promise<void> {
-    const { store, dataDir, evidence } = this.#deps;
-    await store.sandboxes.insert(record);
-    await mkdir(dataDir.sandbox(record.id), { recursive: true, mode: 0o700 });
-    const { name, profile, image, driver, isolation, network, limits, ttlMs, privileged } = record;
-    const detail = { name, profile, image, driver, isolation, network, limits, ttlMs, privileged };
-    await evidence.append(record.id, "sandbox.created", detail, actor);
-  }
-
-  async #launch(
-    record: SandboxRecord,
-    options: Pick<LaunchOptions, "onProgress" | "actor"> & {
-      signal?: AbortSignal | undefined;
-      lost: AbortSignal;
-    },
-  ): Promise<SandboxRecord> {
-    const { store, evidence } = this.#deps;
-    const signals = [options.signal, options.lost, this.#closing.signal];
-    const signal = AbortSignal.any(signals.filter((one) => one !== undefined));
-    signal.throwIfAborted();
-    const started = await this.#launcher.bringUp(record, signal, options.onProgress);
-    const patch = { ...started, stoppedAt: undefined, endReason: undefined };
-    if (!(await store.sandboxes.transition(record.id, ["pending", "stopped"], "running", patch))) {
-      throw new AidoError("CANCELLED", `Sandbox ${record.id} was destroyed while it was being started`, {
-        details: { id: record.id },
-      });
-    }
-    const { containerId } = started;
-    await evidence.append(record.id, "sandbox.started", { containerId }, options.actor);
-    const running = { ...record, ...patch, state: "running" as const };
-    this.#watchdog.watch(running);
-    return running;
-  }
-
-  async #recordFailure(record: SandboxRecord, thrown: unknown, actor?: string): Promise<void> {
-    const { code, message } = toAidoError(thrown);
-    await this.#deps.evidence.append(record.id, "sandbox.failed", { code, message }, actor);
+  #watched(record: SandboxRecord): SandboxRecord {
+    this.#watchdog.watch(record);
+    return record;
   }
 
   async #destroyNow(id: string): Promise<void> {
@@ -378,10 +275,6 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     );
   }
 
-  async #checkAble(record: SandboxRecord): Promise<void> {
-    checkCapabilities(record, await this.#able());
-  }
-
   #able(): Promise<DriverCapabilities> {
     this.#capabilities ??= this.#deps.driver.capabilities().catch((thrown: unknown) => {
       this.#capabilities = undefined;
@@ -389,16 +282,4 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     });
     return this.#capabilities;
   }
-}
-
-function notLaunchable(record: SandboxRecord): AidoError {
-  if (record.state === "deleted") {
-    return new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${record.id} has been destroyed`, {
-      details: { id: record.id },
-    });
-  }
-  return new AidoError("CONTAINER_BUSY", `Sandbox ${record.id} already runs`, {
-    hint: "Wait for it to end, or stop it first.",
-    details: { id: record.id },
-  });
 }

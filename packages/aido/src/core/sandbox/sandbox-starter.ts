@@ -1,0 +1,175 @@
+import { mkdir } from "node:fs/promises";
+import type { Progress } from "@aido/sdk";
+import { AidoError, type CreateSandbox, type ProfileName, toAidoError } from "@aido/sdk/protocol";
+import type { DriverCapabilities } from "../driver/driver.ts";
+import type { SandboxRecord } from "../store/store.ts";
+import { buildRecord, type ProfileOverrides } from "./build-record.ts";
+import { checkCapabilities } from "./check-capabilities.ts";
+import type { ContainerLauncher } from "./container-launcher.ts";
+import type { SandboxClaims } from "./sandbox-claims.ts";
+import type { SandboxDeps } from "./sandbox-deps.ts";
+import type { SandboxEnder } from "./sandbox-ender.ts";
+import type { LaunchOptions, PrepareOptions } from "./sandbox-lifecycle.ts";
+
+export interface StarterOptions extends SandboxDeps {
+  /** Short, unique, safe in file and container names. */
+  readonly newId: () => string;
+  readonly profile?: ProfileName | undefined;
+  readonly overrides?: ProfileOverrides | undefined;
+}
+
+interface StarterParts {
+  claims: SandboxClaims;
+  ender: SandboxEnder;
+  launcher: ContainerLauncher;
+  capabilities: () => Promise<DriverCapabilities>;
+  /** Aborted when this process lets go of everything. */
+  closing: AbortSignal;
+}
+
+interface StartOptions {
+  signal?: AbortSignal | undefined;
+  onProgress?: Progress | undefined;
+  actor?: string | undefined;
+}
+
+/** The ways to a running sandbox. Whichever step fails, what it had made is gone when the failure is told. */
+export class SandboxStarter {
+  readonly #deps: StarterOptions;
+  readonly #parts: StarterParts;
+
+  constructor(deps: StarterOptions, parts: StarterParts) {
+    this.#deps = deps;
+    this.#parts = parts;
+  }
+
+  async create(request: CreateSandbox, options: StartOptions): Promise<SandboxRecord> {
+    const { claims, ender } = this.#parts;
+    const wanted = await this.#build(request, {});
+    return await claims.hold(wanted.id, "create", async (lost) => {
+      await this.#insert(wanted, undefined);
+      try {
+        return await this.#launch(wanted, options, lost);
+      } catch (thrown) {
+        await this.#recordFailure(wanted, thrown);
+        await ender.destroy(wanted, "failed");
+        throw thrown;
+      }
+    });
+  }
+
+  async prepare(request: CreateSandbox, options: PrepareOptions): Promise<SandboxRecord> {
+    const wanted = await this.#build(request, options);
+    return await this.#parts.claims.hold(wanted.id, "create", async () => {
+      await this.#insert(wanted, options.actor);
+      return wanted;
+    });
+  }
+
+  /** A fresh container for a sandbox that does not run. */
+  async launch(id: string, options: LaunchOptions): Promise<SandboxRecord> {
+    const { driver, store } = this.#deps;
+    const { claims, ender } = this.#parts;
+    return await claims.hold(id, "launch", async (lost) => {
+      const before = await this.#startable(id);
+      const changes = {
+        mounts: options.mounts ?? before.mounts,
+        network: options.network ?? before.network,
+        privileged: options.privileged ?? before.privileged,
+      };
+      const record = { ...before, ...changes };
+      checkCapabilities(record, await this.#parts.capabilities());
+      await store.sandboxes.update(id, changes);
+      try {
+        if (record.state === "stopped") await driver.remove(id);
+        return await this.#launch(record, options, lost);
+      } catch (thrown) {
+        await this.#recordFailure(record, thrown, options.actor);
+        await ender.removeContainer(id);
+        const patch = { endReason: "failed", containerId: undefined } as const;
+        await store.sandboxes.transition(id, ["pending", "stopped"], "stopped", patch);
+        throw thrown;
+      }
+    });
+  }
+
+  /** The container it had, or a new one when that is gone. */
+  async start(id: string, options: StartOptions): Promise<SandboxRecord> {
+    const { driver, store } = this.#deps;
+    const { claims, ender } = this.#parts;
+    return await claims.hold(id, "launch", async (lost) => {
+      const known = await store.sandboxes.get(id);
+      if (known?.state === "running") return known;
+      const record = await this.#startable(id);
+      checkCapabilities(record, await this.#parts.capabilities());
+      const isNew = (await driver.inspect(id)) === undefined;
+      try {
+        return await this.#launch(record, options, lost);
+      } catch (thrown) {
+        await this.#recordFailure(record, thrown);
+        // A container that was there before holds the sandbox's files and outlives a failed start.
+        if (isNew) await ender.removeContainer(id);
+        else await driver.stop(id, 0);
+        await store.sandboxes.transition(id, "pending", "stopped", { endReason: "failed" });
+        throw thrown;
+      }
+    });
+  }
+
+  async #build(request: CreateSandbox, options: PrepareOptions): Promise<SandboxRecord> {
+    const { driver, clock, newId, profile = "aido", overrides = {} } = this.#deps;
+    const mounts = options.mounts ?? (() => []);
+    const record = buildRecord(request, {
+      driver: driver.name,
+      now: clock.now(),
+      newId,
+      profile,
+      overrides,
+      mounts,
+    });
+    checkCapabilities(record, await this.#parts.capabilities());
+    return record;
+  }
+
+  async #insert(record: SandboxRecord, actor: string | undefined): Promise<void> {
+    const { store, dataDir, evidence } = this.#deps;
+    await store.sandboxes.insert(record);
+    await mkdir(dataDir.sandbox(record.id), { recursive: true, mode: 0o700 });
+    const { name, profile, image, driver, isolation, network, limits, ttlMs, privileged } = record;
+    const detail = { name, profile, image, driver, isolation, network, limits, ttlMs, privileged };
+    await evidence.append(record.id, "sandbox.created", detail, actor);
+  }
+
+  async #launch(record: SandboxRecord, options: StartOptions, lost: AbortSignal): Promise<SandboxRecord> {
+    const { store, evidence } = this.#deps;
+    const ends = [lost, this.#parts.closing, ...(options.signal === undefined ? [] : [options.signal])];
+    const signal = AbortSignal.any(ends);
+    signal.throwIfAborted();
+    const started = await this.#parts.launcher.bringUp(record, signal, options.onProgress);
+    const patch = { ...started, stoppedAt: undefined, endReason: undefined };
+    if (!(await store.sandboxes.transition(record.id, ["pending", "stopped"], "running", patch))) {
+      throw new AidoError("CANCELLED", `Sandbox ${record.id} was destroyed while it was being started`, {
+        details: { id: record.id },
+      });
+    }
+    await evidence.append(record.id, "sandbox.started", { containerId: started.containerId }, options.actor);
+    return { ...record, ...patch, state: "running" };
+  }
+
+  async #startable(id: string): Promise<SandboxRecord> {
+    const record = await this.#deps.store.sandboxes.get(id);
+    if (record?.state === "pending" || record?.state === "stopped") return record;
+    if (record?.state === "running") {
+      throw new AidoError("CONTAINER_BUSY", `Sandbox ${id} already runs`, {
+        hint: "Wait for it to end, or stop it first.",
+        details: { id },
+      });
+    }
+    throw new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${id} has been destroyed`, { details: { id } });
+  }
+
+  async #recordFailure(record: SandboxRecord, thrown: unknown, actor?: string): Promise<void> {
+    const { code, message } = toAidoError(thrown);
+    await this.#deps.evidence.append(record.id, "sandbox.failed", { code, message }, actor);
+  }
+}
