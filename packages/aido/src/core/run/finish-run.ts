@@ -26,7 +26,7 @@ export async function finishRun(
   const captured = await capture(deps, journal, sandboxId);
   const record = await journal.record(sandboxId);
   const summary = toSummary(plan, outcome, { captured, record, completedAt });
-  await writeJson(journal.layout(sandboxId).summary, summary);
+  await writeJson(journal.layout(sandboxId).summary, summary, { durable: true });
   await deps.evidence.append(sandboxId, `run.${outcome.status}`, {
     task: record.task,
     exitCode: outcome.exitCode,

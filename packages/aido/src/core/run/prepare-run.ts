@@ -40,7 +40,8 @@ export async function prepareRun(
     const layout = journal.layout(sandbox.id);
     await layout.make();
     await writeAtomically(layout.specText, request.specText);
-    await writeJson(layout.spec, spec);
+    // The sandbox's record has the variables, which may be secrets; they are kept in one place only.
+    await writeJson(layout.spec, { ...spec, env: {} }, { mode: 0o600 });
     await storeFiles(layout.inputs, request.inputs, options.signal);
     await storeFiles(layout.tasks, request.tasks ?? [], options.signal);
     const record: RunRecord = {

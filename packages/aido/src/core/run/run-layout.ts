@@ -2,6 +2,7 @@ import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { DataDir } from "../data-dir.ts";
 import type { Mount } from "../driver/driver.ts";
+import { removeTree } from "../sandbox/remove-tree.ts";
 
 /** The files of one run. All but `work` and `mountedOutputs` are out of the sandbox's reach or read-only there. */
 export class RunLayout {
@@ -67,5 +68,12 @@ export class RunLayout {
       // Whatever the umask: the sandbox's user reads all of them, and is given those that it may write.
       await chmod(path, 0o755);
     }
+  }
+
+  /** Each run answers for its own outputs. Only while no container runs: nothing may be writing there. */
+  async emptyOutputs(): Promise<void> {
+    await removeTree(this.mountedOutputs);
+    await mkdir(this.mountedOutputs, { recursive: true });
+    await chmod(this.mountedOutputs, 0o755);
   }
 }

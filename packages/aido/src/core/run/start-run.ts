@@ -6,6 +6,7 @@ import { finishRun } from "./finish-run.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { RunExecutor } from "./run-executor.ts";
 import type { RunJournal } from "./run-journal.ts";
+import type { RunLayout } from "./run-layout.ts";
 import { RunOutputFiles } from "./run-output-files.ts";
 import { pendingSteps, type RunPlan, toPlan } from "./run-plan.ts";
 import { storeFiles } from "./store-files.ts";
@@ -33,7 +34,7 @@ export async function startRun(
   }
   const executor = new RunExecutor(deps, journal, plan);
   try {
-    const sandbox = await launch(deps, plan, request, options);
+    const sandbox = await launch(deps, { plan, layout: journal.layout(sandboxId) }, request, options);
     const record = await journal.record(sandboxId);
     await journal.writeRecord({
       ...record,
@@ -107,7 +108,7 @@ async function open(
 /** A sandbox that was kept running is used again as it is. */
 async function launch(
   deps: RunDeps,
-  plan: RunPlan,
+  { plan, layout }: { plan: RunPlan; layout: RunLayout },
   request: StartRun,
   options: RunOptions,
 ): Promise<SandboxRecord> {
@@ -120,6 +121,7 @@ async function launch(
     await deps.sandboxes.setTtl(sandboxId, ttlMs);
     return sandbox;
   }
+  await layout.emptyOutputs();
   await deps.store.sandboxes.update(sandboxId, { ttlMs });
   return await deps.lifecycle.launch(sandboxId, {
     signal: options.signal,

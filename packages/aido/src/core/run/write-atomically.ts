@@ -1,14 +1,24 @@
 import { randomBytes } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
 
-/** Replaces a file of aido's own in one step; a reader sees the old content or the new, also after a crash. */
-export async function writeAtomically(path: string, content: string): Promise<void> {
+export interface WriteOptions {
+  mode?: number | undefined;
+  /** Also safe against a loss of power, for what nobody could find out again. */
+  durable?: boolean | undefined;
+}
+
+/** Replaces a file of aido's own in one step: a reader sees the old content or the new, whoever is killed when. */
+export async function writeAtomically(
+  path: string,
+  content: string,
+  options: WriteOptions = {},
+): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
   try {
-    const file = await open(temporary, "wx", 0o644);
+    const file = await open(temporary, "wx", options.mode ?? 0o644);
     try {
       await file.writeFile(content);
-      await file.sync();
+      if (options.durable === true) await file.datasync();
     } finally {
       await file.close();
     }
@@ -19,6 +29,6 @@ export async function writeAtomically(path: string, content: string): Promise<vo
   }
 }
 
-export async function writeJson(path: string, value: unknown): Promise<void> {
-  await writeAtomically(path, `${JSON.stringify(value, undefined, 2)}\n`);
+export async function writeJson(path: string, value: unknown, options: WriteOptions = {}): Promise<void> {
+  await writeAtomically(path, `${JSON.stringify(value, undefined, 2)}\n`, options);
 }
