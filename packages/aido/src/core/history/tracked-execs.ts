@@ -1,0 +1,104 @@
+import type { Execs } from "@aido/sdk";
+import type { ExecInfo, ExecRequest, OutputChunk, OutputRange, TerminalSize } from "@aido/sdk/protocol";
+import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
+import type { SandboxRecord } from "../store/store.ts";
+import type { HistoryService } from "./history-service.ts";
+
+/** Execs whose changes to the workspace become history. Everything else is passed on as it is. */
+export class TrackedExecs implements Execs {
+  readonly #execs: Execs & { close(): Promise<void> };
+  readonly #history: HistoryService;
+  readonly #sandboxes: SandboxResolver;
+  /** Tracked execs whose end has not been recorded, by sandbox and exec. */
+  readonly #open = new Map<string, SandboxRecord>();
+  readonly #recording = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+
+  constructor(
+    execs: Execs & { close(): Promise<void> },
+    history: HistoryService,
+    sandboxes: SandboxResolver,
+  ) {
+    this.#execs = execs;
+    this.#history = history;
+    this.#sandboxes = sandboxes;
+  }
+
+  async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
+    if (request.history === false) return this.#execs.start(sandbox, request, signal);
+    const record = await this.#sandboxes.resolveRunning(sandbox);
+    if (!record.history) return this.#execs.start(record.id, request, signal);
+    // What the command before changed must not become part of this one's entry.
+    await this.#history.settled(record.id);
+    const info = await this.#execs.start(record.id, request, signal);
+    const key = keyOf(record.id, info.id);
+    if (info.status === "running" && !this.#open.has(key)) {
+      this.#open.set(key, record);
+      this.#execs.wait(record.id, info.id, this.#closing.signal).then(
+        () => this.#ended(key, info.id),
+        () => undefined,
+      );
+    }
+    return info;
+  }
+
+  async wait(sandbox: string, execId: string, signal?: AbortSignal): Promise<ExecInfo> {
+    const info = await this.#execs.wait(sandbox, execId, signal);
+    // Before the caller can ask for the history.
+    this.#ended(keyOf(info.sandboxId, execId), execId);
+    return info;
+  }
+
+  get(sandbox: string, execId: string): Promise<ExecInfo> {
+    return this.#execs.get(sandbox, execId);
+  }
+
+  list(sandbox: string): Promise<readonly ExecInfo[]> {
+    return this.#execs.list(sandbox);
+  }
+
+  output(
+    sandbox: string,
+    execId: string,
+    range?: OutputRange,
+    signal?: AbortSignal,
+  ): AsyncIterable<OutputChunk> {
+    return this.#execs.output(sandbox, execId, range, signal);
+  }
+
+  writeStdin(sandbox: string, execId: string, data: Uint8Array, signal?: AbortSignal): Promise<void> {
+    return this.#execs.writeStdin(sandbox, execId, data, signal);
+  }
+
+  closeStdin(sandbox: string, execId: string): Promise<void> {
+    return this.#execs.closeStdin(sandbox, execId);
+  }
+
+  resize(sandbox: string, execId: string, size: TerminalSize): Promise<void> {
+    return this.#execs.resize(sandbox, execId, size);
+  }
+
+  kill(sandbox: string, execId: string, options?: { signal?: string; graceMs?: number }): Promise<void> {
+    return this.#execs.kill(sandbox, execId, options);
+  }
+
+  /** Execs that still run stay open: the next process records what they change with the exec after them. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all(this.#recording);
+    await this.#execs.close();
+  }
+
+  #ended(key: string, execId: string): void {
+    const record = this.#open.get(key);
+    if (record === undefined) return;
+    this.#open.delete(key);
+    const recording = this.#history.recordExec(record, execId);
+    this.#recording.add(recording);
+    void recording.finally(() => this.#recording.delete(recording));
+  }
+}
+
+function keyOf(sandboxId: string, execId: string): string {
+  return `${sandboxId}/${execId}`;
+}
