@@ -156,6 +156,13 @@ int kill_descendants(pid_t root, bool strays);
 /* Kills every child of ours that is no shepherd or tool, without /proc. */
 int kill_unknown_children(void);
 
+/* ---- text.c: the C library's own conversions are larger than all of ours together ---- */
+
+/* Writes digits and a NUL, up to 21 bytes; returns the number of digits. */
+size_t decimal(char *to, unsigned long value);
+/* Reads digits and moves past them; false when there is none or they are too many. */
+bool number(const char **text, uint64_t *value);
+
 /* ---- user.c ---- */
 
 /* Becomes the user with no capability left, for good. 0, or an errno with the step in `step`. */
@@ -194,8 +201,6 @@ int connect_main(int argc, char **argv);
 int launch_main(int argc, char **argv);
 /* Writes "aido-agent: what: error" to standard error and returns `code`. */
 int complain(int code, const char *what, int error);
-/* Writes digits and a NUL, up to 21 bytes; returns the number of digits. */
-size_t decimal(char *to, unsigned long value);
 void close_from(int first);
 
 #endif

@@ -460,7 +460,9 @@ void exec_reaped(pid_t pid, int status, const struct rusage *usage) {
       }
       if (!there || e->first_ended) return;
       if (e->flags & EXEC_TOOL && e->started) exec_first_ended(e, status, usage);
-      else if (!e->started) start_failed(e, STEP_SHEPHERD, ECHILD);
+      else if (!e->started && !WIFSIGNALED(status)) start_failed(e, STEP_SHEPHERD, ECHILD);
+      /* Its command was quick enough to kill it before it could tell of the start. */
+      else e->started = true;
       return;
     }
     /* The command itself is ours to reap only after its shepherd was killed. */

@@ -1,13 +1,13 @@
 /* Starts a program that outlives its starter, in cgroups, with limits and as a user. Runs on the host. */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,12 +40,8 @@ struct failure {
   char what[60];
 };
 
-static bool parse_number(const char *text, unsigned long long highest, unsigned long long *value) {
-  char *end;
-  errno = 0;
-  if (*text < '0' || *text > '9') return false;
-  *value = strtoull(text, &end, 10);
-  return errno == 0 && *end == 0 && *value <= highest;
+static bool parse_number(const char *text, uint64_t highest, uint64_t *value) {
+  return number(&text, value) && *text == 0 && *value <= highest;
 }
 
 static bool parse_limit(char *text, struct limit *limit) {
@@ -56,7 +52,7 @@ static bool parse_limit(char *text, struct limit *limit) {
                {"fsize", RLIMIT_FSIZE},   {"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK},
                {"memlock", RLIMIT_MEMLOCK}};
   char *equals = strchr(text, '=');
-  unsigned long long value;
+  uint64_t value;
   if (equals == NULL || !parse_number(equals + 1, UINT64_MAX, &value)) return false;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (strlen(names[i].name) != (size_t)(equals - text) || strncmp(names[i].name, text, (size_t)(equals - text)) != 0)
@@ -68,7 +64,7 @@ static bool parse_limit(char *text, struct limit *limit) {
 }
 
 static bool parse_option(struct launch *l, const char *name, char *value, bool seen[2]) {
-  unsigned long long number;
+  uint64_t number;
   bool uid = strcmp(name, "--uid") == 0;
   if (uid || strcmp(name, "--gid") == 0) {
     if (!parse_number(value, UINT32_MAX - 1, &number)) return false;
@@ -190,9 +186,9 @@ static _Noreturn void start(const struct launch *l, int pipe) {
   for (int i = 0; i < l->limit_count; i++)
     if (setrlimit(l->limits[i].resource, &l->limits[i].value) != 0) fail(pipe, "--rlimit", errno);
   if (l->user) {
-    if (setgroups(0, NULL) != 0) fail(pipe, "setgroups", errno);
-    if (setresgid(l->gid, l->gid, l->gid) != 0) fail(pipe, "setgid", errno);
-    if (setresuid(l->uid, l->uid, l->uid) != 0) fail(pipe, "setuid", errno);
+    if (syscall(SYS_setgroups, 0, NULL) != 0) fail(pipe, "setgroups", errno);
+    if (syscall(SYS_setresgid, l->gid, l->gid, l->gid) != 0) fail(pipe, "setgid", errno);
+    if (syscall(SYS_setresuid, l->uid, l->uid, l->uid) != 0) fail(pipe, "setuid", errno);
   }
   umask(022);
   execvp(l->argv[0], l->argv);

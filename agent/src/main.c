@@ -16,16 +16,6 @@ int complain(int code, const char *what, int error) {
   return code;
 }
 
-size_t decimal(char *to, unsigned long value) {
-  char digits[20];
-  size_t count = 0;
-  do digits[count++] = (char)('0' + value % 10);
-  while ((value /= 10) > 0);
-  for (size_t i = 0; i < count; i++) to[i] = digits[count - 1 - i];
-  to[count] = 0;
-  return count;
-}
-
 int main(int argc, char **argv) {
   const char *command = argc > 1 ? argv[1] : "";
   if (strcmp(command, "supervise") == 0) return supervise_main(argc - 1, argv + 1);

@@ -24,11 +24,17 @@ static bool parse_stat(char *line, struct process *process) {
   char *end = strrchr(line, ')');
   if (end == NULL || end[1] != ' ' || end[2] == 0 || end[3] != ' ') return false;
   process->dead = end[2] == 'Z' || end[2] == 'X';
-  process->parent = (pid_t)strtol(end + 4, NULL, 10);
+  const char *text = end + 4;
+  uint64_t parent;
+  if (!number(&text, &parent)) return false;
+  process->parent = (pid_t)parent;
   return true;
 }
 
 static bool read_process(int proc, const char *name, struct process *process) {
+  const char *digits = name;
+  uint64_t pid;
+  if (!number(&digits, &pid)) return false;
   char path[32], line[512];
   size_t length = strlen(name);
   if (length > 12) return false;
@@ -40,7 +46,7 @@ static bool read_process(int proc, const char *name, struct process *process) {
   close(fd);
   if (got <= 0) return false;
   line[got] = 0;
-  *process = (struct process){.pid = (pid_t)strtol(name, NULL, 10)};
+  *process = (struct process){.pid = (pid_t)pid};
   return parse_stat(line, process);
 }
 
@@ -72,7 +78,9 @@ static bool own_proc(void) {
   ssize_t length = readlink("/proc/self", name, sizeof name - 1);
   if (length <= 0) return false;
   name[length] = 0;
-  return strtol(name, NULL, 10) == getpid();
+  const char *text = name;
+  uint64_t pid;
+  return number(&text, &pid) && (pid_t)pid == getpid();
 }
 
 static bool table_read(struct table *t) {
@@ -81,7 +89,6 @@ static bool table_read(struct table *t) {
   if (directory == NULL) return false;
   for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
     struct process process;
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
     if (!read_process(dirfd(directory), entry->d_name, &process)) continue;
     if (!table_add(t, process)) break;
   }

@@ -70,52 +70,69 @@ static int execute(char **argv, char **env) {
   }
 }
 
-struct command {
-  const struct exec_request *request;
+/* Where the shepherd hears of a failed start: closed by execve, and above what the command inherits. */
+enum { STATUS_FD = 3 };
+static int failures;
+
+struct failure {
   int error;
   uint8_t step;
 };
 
 /* The command's own process until execve. It shares the shepherd's memory, which waits meanwhile. */
 static int command_main(void *argument) {
-  struct command *command = argument;
-  const struct exec_request *request = command->request;
+  const struct exec_request *request = argument;
+  struct failure failure = {0};
   setsid();
   if (request->flags & EXEC_PTY) ioctl(0, TIOCSCTTY, 0);
   default_signals();
-  command->error = become(request->uid, request->gid, &command->step);
-  if (command->error != 0) _exit(127);
-  command->step = STEP_CHDIR;
-  command->error = chdir(request->cwd) == 0 ? 0 : errno;
-  if (command->error != 0) _exit(127);
-  command->step = STEP_EXECVE;
-  /* Zero while execve runs: should it succeed, the shepherd reads this. */
-  int error = execute(request->argv, request->env);
-  command->error = error;
+  failure.error = become(request->uid, request->gid, &failure.step);
+  if (failure.error == 0) {
+    failure.step = STEP_CHDIR;
+    failure.error = chdir(request->cwd) == 0 ? 0 : errno;
+  }
+  if (failure.error == 0) {
+    failure.step = STEP_EXECVE;
+    failure.error = execute(request->argv, request->env);
+  }
+  if (write(failures, &failure, sizeof failure) < 0) _exit(126);
   _exit(127);
 }
 
+/* A pipe and not the shared memory tells of a failure: an emulator may make a plain fork of this clone. */
+static pid_t start_command(const struct exec_request *request, struct failure *failure) {
+  static char stack[32768] __attribute__((aligned(16)));
+  int fds[2];
+  *failure = (struct failure){.step = STEP_PIPE};
+  if (pipe2(fds, O_CLOEXEC) != 0) {
+    failure->error = errno;
+    return -1;
+  }
+  failures = fds[1];
+  pid_t pid = clone(command_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)(uintptr_t)request);
+  if (pid < 0) *failure = (struct failure){errno, STEP_FORK};
+  close(fds[1]);
+  while (pid > 0 && read(fds[0], failure, sizeof *failure) < 0 && errno == EINTR) continue;
+  close(fds[0]);
+  return pid;
+}
+
 static void tell(const struct report *report) {
-  while (write(3, report, sizeof *report) < 0 && errno == EINTR) continue;
+  while (write(STATUS_FD, report, sizeof *report) < 0 && errno == EINTR) continue;
 }
 
 /* Reaps for the command and whatever it leaves behind; ends when nothing is left. */
 static _Noreturn void shepherd_main(const struct exec_request *request) {
-  static char stack[32768] __attribute__((aligned(16)));
-  struct report report = {.kind = REPORT_FAILED};
-  struct command command = {.request = request, .step = STEP_FORK};
+  struct failure failure;
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  pid_t pid = clone(command_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &command);
-  if (pid < 0) command.error = errno;
+  pid_t pid = start_command(request, &failure);
   close(0);
   close(1);
   close(2);
-  report.error = command.error;
-  report.step = command.step;
-  report.pid = pid;
-  if (command.error == 0) report.kind = REPORT_STARTED;
+  struct report report = {.kind = REPORT_STARTED, .pid = pid, .error = failure.error, .step = failure.step};
+  if (failure.error != 0) report.kind = REPORT_FAILED;
   tell(&report);
-  if (command.error != 0) _exit(1);
+  if (failure.error != 0) _exit(1);
   for (;;) {
     pid_t ended = wait4(-1, &report.status, 0, &report.usage);
     if (ended < 0 && errno != EINTR) _exit(0);
@@ -140,7 +157,7 @@ static _Noreturn void run_tool(const struct exec_request *request) {
   }
   if (report.error == 0) report.kind = REPORT_STARTED;
   tell(&report);
-  close(3);
+  close(STATUS_FD);
   if (report.error != 0) _exit(127);
   memset(the.token, 0, sizeof the.token);
   int argc = 0;
@@ -219,9 +236,8 @@ static int fork_child(const struct exec_request *request, const struct ends *chi
   dup2(child->input, 0);
   dup2(child->output[0], 1);
   dup2(child->output[1], 2);
-  if (child->status == 3) fcntl(3, F_SETFD, FD_CLOEXEC);
-  else dup3(child->status, 3, O_CLOEXEC);
-  close_from(4);
+  if (child->status != STATUS_FD) dup3(child->status, STATUS_FD, O_CLOEXEC);
+  close_from(STATUS_FD + 1);
   if (request->flags & EXEC_TOOL) run_tool(request);
   shepherd_main(request);
 }

@@ -37,7 +37,10 @@ uint64_t oom_kills(void) {
   text[length] = 0;
   for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
     if (*line == '\n') line++;
-    if (strncmp(line, "oom_kill ", 9) == 0) return strtoull(line + 9, NULL, 10);
+    if (strncmp(line, "oom_kill ", 9) != 0) continue;
+    const char *digits = line + 9;
+    uint64_t kills;
+    return number(&digits, &kills) ? kills : 0;
   }
   return 0;
 }
@@ -246,7 +249,8 @@ int supervise_main(int argc, char **argv) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   scrub_environment();
   the.pid = the.highest = getpid();
-  int fd = handed == NULL ? -1 : take_listener(atoi(handed));
+  uint64_t handed_fd = 0;
+  int fd = handed != NULL && number(&handed, &handed_fd) && handed_fd < 1024 ? take_listener((int)handed_fd) : -1;
   if (handed != NULL && fd < 0) return complain(EXIT_START_FAILED, "--listen-fd", errno);
   close_from(fd < 0 ? 3 : fd + 1);
   while ((the.null = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && the.null < 3) fcntl(the.null, F_SETFD, 0);

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <grp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
