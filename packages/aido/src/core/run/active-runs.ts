@@ -47,6 +47,7 @@ export class ActiveRuns {
     if (this.#runs.has(sandboxId)) return true;
     const row = await this.#journal.row(sandboxId);
     if (row?.status !== "running" || this.closing.aborted) return false;
+    if (!(await this.#journal.isOurs(sandboxId))) return false;
     const owner = this.#journal.owner(sandboxId);
     if (!(await owner.take())) return false;
     try {

@@ -13,6 +13,7 @@ import { type RunPlan, toPlan } from "./run-plan.ts";
  * that still goes on is left alone.
  */
 export async function recoverRun(deps: RunDeps, journal: RunJournal, sandboxId: string): Promise<void> {
+  if (!(await journal.isOurs(sandboxId))) return;
   const owner = journal.owner(sandboxId);
   if ((await owner.holder()) !== undefined || !(await owner.take())) return;
   try {

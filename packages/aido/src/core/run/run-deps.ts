@@ -1,6 +1,7 @@
 import type { Execs, Sandboxes } from "@aido/sdk";
 import type { Clock } from "../clock.ts";
 import type { DataDir } from "../data-dir.ts";
+import type { Driver } from "../driver/driver.ts";
 import type { EvidenceSink } from "../evidence/evidence-sink.ts";
 import type { Logger } from "../logger.ts";
 import type { ProcessIdentity } from "../process-identity.ts";
@@ -16,6 +17,8 @@ export interface RunDeps {
   sandboxes: Pick<Sandboxes, "get" | "destroy" | "setTtl">;
   execs: Pick<Execs, "start" | "get" | "wait" | "output" | "kill">;
   store: Pick<Store, "sandboxes" | "runs">;
+  /** Runs in sandboxes of another driver are left to a process that has it. */
+  driver: Pick<Driver, "name">;
   evidence: EvidenceSink;
   dataDir: DataDir;
   clock: Clock;

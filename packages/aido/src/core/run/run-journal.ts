@@ -23,6 +23,12 @@ export class RunJournal {
     return new RunOwner(this.layout(sandboxId).owners, this.#deps.identity, this.#deps.clock);
   }
 
+  /** Whether the sandbox is there and its driver is the one this process has. */
+  async isOurs(sandboxId: string): Promise<boolean> {
+    const sandbox = await this.#deps.store.sandboxes.get(sandboxId);
+    return sandbox !== undefined && sandbox.state !== "deleted" && sandbox.driver === this.#deps.driver.name;
+  }
+
   async row(sandboxId: string): Promise<RunRow | undefined> {
     return await this.#deps.store.runs.get(sandboxId);
   }

@@ -76,6 +76,8 @@ export class RunService implements Runs {
       follow: request.follow === true,
       signal,
     });
+    // A run that this process sees to its end has ended when its outputs are captured, not with its last byte.
+    if (request.follow === true) await this.#active.done(row.sandboxId)?.catch(() => undefined);
   }
 
   async cancel(sandbox?: string): Promise<void> {
