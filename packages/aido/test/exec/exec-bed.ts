@@ -19,6 +19,9 @@ import {
 } from "../../src/drivers/fake/fake-driver.ts";
 import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
 
+export { floodBytes } from "../../src/drivers/fake/fake-program.ts";
+export type { FakeDriver };
+
 export const SANDBOX = "sbx1";
 const TOKEN = "ab".repeat(32);
 
@@ -108,10 +111,16 @@ export class ExecBed<D extends Driver> implements AsyncDisposable {
   }
 
   #logger(): Logger {
-    const log = (_fields: object, message: string) => {
-      this.logged.push(message);
+    const log = (level: string) => (_fields: object, message: string) => {
+      this.logged.push(`${level}: ${message}`);
     };
-    const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
+    const logger: Logger = {
+      debug: log("debug"),
+      info: log("info"),
+      warn: log("warn"),
+      error: log("error"),
+      child: () => logger,
+    };
     return logger;
   }
 }

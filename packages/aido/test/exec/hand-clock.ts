@@ -20,16 +20,19 @@ export class HandClock implements Clock {
         reject(signal.reason as Error);
         return;
       }
-      const sleeper = { at: this.#now + ms, resolve };
-      this.#sleepers.push(sleeper);
-      signal?.addEventListener(
-        "abort",
-        () => {
-          this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
-          reject(signal.reason as Error);
+      const onAbort = () => {
+        this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
+        reject(signal?.reason as Error);
+      };
+      const sleeper = {
+        at: this.#now + ms,
+        resolve: () => {
+          signal?.removeEventListener("abort", onAbort);
+          resolve();
         },
-        { once: true },
-      );
+      };
+      this.#sleepers.push(sleeper);
+      signal?.addEventListener("abort", onAbort, { once: true });
     });
   }
 

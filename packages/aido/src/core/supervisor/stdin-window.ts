@@ -40,11 +40,12 @@ export class StdinWindow {
     return written;
   }
 
-  /** After all that was written before. */
+  /** After all that was written before. Resolves when the command's input has ended. */
   close(signal?: AbortSignal): Promise<void> {
     const closed = this.#tail.then(async () => {
       this.#closeAt = await this.#position(signal);
       this.#send.stdinClose(this.#closeAt);
+      while (!this.#isGone) await this.#change(signal);
     });
     this.#tail = closed.catch(() => undefined);
     return closed;

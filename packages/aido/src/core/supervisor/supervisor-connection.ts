@@ -34,7 +34,8 @@ export interface ConnectionOptions {
   clock: Clock;
   /** What it raises ends the connection. */
   onExecEvent: (event: ExecEvent) => void;
-  onClose: (error: AidoError) => void;
+  /** Also of one that was never welcomed. */
+  onClose: (connection: SupervisorConnection, error: AidoError) => void;
 }
 
 interface Pending {
@@ -99,6 +100,11 @@ export class SupervisorConnection {
 
   get isClosed(): boolean {
     return this.#failure !== undefined;
+  }
+
+  /** Why it is closed. */
+  get failure(): AidoError | undefined {
+    return this.#failure;
   }
 
   send(frame: HostFrame): void {
@@ -269,7 +275,7 @@ export class SupervisorConnection {
     this.#stream.destroy();
     for (const queue of this.#pending.values()) for (const pending of queue) pending.reject(error);
     this.#pending.clear();
-    this.#options.onClose(error);
+    this.#options.onClose(this, error);
   }
 }
 

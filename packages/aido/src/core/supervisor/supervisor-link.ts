@@ -112,16 +112,17 @@ export class SupervisorLink {
         return opened;
       },
     );
-    const connection: SupervisorConnection = await SupervisorConnection.open(
+    const connection = await SupervisorConnection.open(
       {
         stream,
         token: this.#token,
         clock,
         onExecEvent: this.#events.onExecEvent,
-        onClose: (error) => this.#onClose(connection, error),
+        onClose: (closed, error) => this.#onClose(closed, error),
       },
       this.#closed.signal,
     );
+    if (connection.failure !== undefined) throw connection.failure;
     const isSameBoot = this.#boot === undefined || this.#boot === connection.boot;
     this.#boot = connection.boot;
     this.#current = connection;
@@ -130,8 +131,8 @@ export class SupervisorLink {
     return connection;
   }
 
-  #onClose(connection: SupervisorConnection | undefined, error: AidoError): void {
-    if (connection === undefined || this.#current !== connection) return;
+  #onClose(connection: SupervisorConnection, error: AidoError): void {
+    if (this.#current !== connection) return;
     this.#current = undefined;
     if (this.#closed.signal.aborted) return;
     this.#count(error);

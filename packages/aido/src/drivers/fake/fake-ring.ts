@@ -16,8 +16,12 @@ export class FakeRing {
   async space(killed: AbortSignal): Promise<void> {
     while (this.#held.length >= RING_BYTES && !killed.aborted) {
       await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-        killed.addEventListener("abort", () => resolve(), { once: true });
+        const wake = () => {
+          killed.removeEventListener("abort", wake);
+          resolve();
+        };
+        this.#waiting.push(wake);
+        killed.addEventListener("abort", wake, { once: true });
       });
     }
   }

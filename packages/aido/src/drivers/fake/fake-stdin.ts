@@ -32,6 +32,7 @@ export class FakeStdin implements AsyncIterable<Buffer> {
 
   close(offset: number): void {
     this.#closeAt = offset;
+    this.#endWhenRead();
     this.#wake?.();
   }
 
@@ -48,6 +49,10 @@ export class FakeStdin implements AsyncIterable<Buffer> {
     this.#wake?.();
   }
 
+  #endWhenRead(): void {
+    if (this.#closeAt !== undefined && this.#taken >= this.#closeAt) this.end();
+  }
+
   async *[Symbol.asyncIterator](): AsyncIterator<Buffer> {
     for (;;) {
       const chunk = this.#chunks.shift();
@@ -55,8 +60,9 @@ export class FakeStdin implements AsyncIterable<Buffer> {
         this.#held -= chunk.length;
         this.#taken += chunk.length;
         this.#ack(this.#taken, false);
+        this.#endWhenRead();
         yield chunk;
-      } else if (this.#ended || (this.#closeAt !== undefined && this.#taken >= this.#closeAt)) {
+      } else if (this.#ended) {
         return;
       } else {
         await new Promise<void>((resolve) => {
