@@ -10,7 +10,7 @@ export interface LoggerOptions {
   now(): Date;
 }
 
-const SECRET = /token|secret|password|passwd|authorization|cookie|api_?key|credential|private_?key/i;
+const SECRET = /token|secret|password|passwd|authorization|cookie|api[_-]?key|credential|private[_-]?key/i;
 const HIDDEN = "[hidden]";
 const MAX_DEPTH = 4;
 
