@@ -20,9 +20,6 @@ int tool_list(int argc, char **argv)
     return 0;
 }
 
-/* Files are stamped with a clock that lags the one of the caller by up to a tick. */
-#define CLOCK_LAG_NS 50000000u
-
 static bool scan_enter(void *context, const struct tree_entry *entry)
 {
     uint64_t since = *(uint64_t *)context;
@@ -35,7 +32,6 @@ int tool_scan(int argc, char **argv)
 {
     static const struct tree_visitor visitor = {.path_max = TREE_PATH_MAX, .enter = scan_enter};
     uint64_t since = argc > 3 ? tool_number(argv[3], 10, INT64_MAX) : 0;
-    since = since > CLOCK_LAG_NS ? since - CLOCK_LAG_NS : 0;
     struct stat st;
     int base = tool_directory(argv[1], argv[2]);
     if (fstat(base, &st) < 0)

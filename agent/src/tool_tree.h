@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-#define TREE_PATH_MAX (1 << 20)
+/* Of a directory that is entered, so that no entry's path is longer than 1 MiB. */
+#define TREE_PATH_MAX ((1 << 20) - 256)
 
 struct tree_entry {
     int dir;                     /* the directory that holds it; in leave -1 when that is gone */

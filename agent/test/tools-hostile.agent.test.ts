@@ -1,10 +1,19 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { AGENT, decodeRecords, freshDirectory, OLD_KERNEL, paths, runTool, until } from "./tools-harness.ts";
-import { archive, member } from "./tools-tar-writer.ts";
+import {
+  AGENT,
+  decodeRecords,
+  freshDirectory,
+  OLD_KERNEL,
+  paths,
+  runTool,
+  startTool,
+  until,
+} from "./tools-harness.ts";
+import { archive, member, pax } from "./tools-tar-writer.ts";
 
 const SECRET = "the secret outside";
 
@@ -179,6 +188,34 @@ describe.each([
     expect((await run(["read", root.path, `copy/${deep}/f`])).stdout.toString()).toBe("x");
     expect(await run(["remove", root.path, "d"])).toMatchObject({ status: 0, stderr: "" });
     expect(await readdir(root.path)).toEqual(["copy"]);
+  });
+
+  it("a directory that is moved out of the root during the walk does not take the walk with it", async () => {
+    await using base = await freshDirectory();
+    const levels = (count: number) => Array.from({ length: count }, () => "a").join("/");
+    const root = join(base.path, "root");
+    const files = Array.from({ length: 3000 }, (_, i) => [
+      pax({ path: `${levels(50)}/${"f".repeat(200)}${i}` }),
+      member({ name: "f" }),
+    ]);
+    expect(await run(["untar", base.path, "root"], archive(...files.flat()))).toMatchObject({
+      status: 0,
+      stderr: "",
+    });
+    await writeFile(join(root, levels(4), "z"), "");
+    await mkdir(join(base.path, "outside"));
+    await writeFile(join(base.path, "outside/zz"), SECRET);
+    const child = startTool(["list", root, "", "1"], { env });
+    const closed = once(child, "close");
+    // Nobody reads yet: the tool stands among the files at the bottom, its socket full.
+    await until(async () => (await readFile(`/proc/${child.pid}/wchan`, "utf8")).includes("send"));
+    await rename(join(root, levels(5)), join(base.path, "outside/a"));
+    const chunks: Buffer[] = [];
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+    expect((await closed)[0]).toBe(0);
+    const told = decodeRecords(Buffer.concat(chunks)).map((record) => record.path);
+    expect(told.length).toBe(50 + 3000 + 1);
+    expect(told.at(-1)).toBe(`${levels(4)}/z`);
   });
 
   it("a directory of 20,000 files is told whole", async () => {
