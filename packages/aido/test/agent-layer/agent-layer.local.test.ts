@@ -1,0 +1,3 @@
+import { agentLayerContract } from "./agent-layer-contract.ts";
+
+agentLayerContract("local", "bash");
