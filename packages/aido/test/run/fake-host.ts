@@ -34,6 +34,8 @@ export interface FakeHost extends RunHost, AsyncDisposable {
   readonly driver: FakeDriver;
   /** Another process on the same sandboxes. */
   another(): RunHost;
+  /** One that dies when `mayGoOn` says so; it is not closed at the end, as the dead are not. */
+  mortal(mayGoOn: () => boolean): RunHost;
 }
 
 export async function makeFakeHost(
@@ -69,6 +71,7 @@ export async function makeFakeHost(
     ...another(),
     driver,
     another,
+    mortal: (mayGoOn) => makeRunHost({ driver, store, directory, mayGoOn }),
     [Symbol.asyncDispose]: async () => {
       for (const host of hosts) await host.close();
       await driver.close();

@@ -47,6 +47,22 @@ export interface RunHostOptions {
   clock?: Clock;
   captureLimits?: CaptureLimits;
   image?: string;
+  /** Asked before each effect of this process on store and evidence; false means that it died just there. */
+  mayGoOn?: (() => boolean) | undefined;
+}
+
+/** A process that died does nothing more and answers nobody. */
+function mortal<T extends object>(target: T, mayGoOn: () => boolean): T {
+  return new Proxy(target, {
+    get(object, key) {
+      const value: unknown = Reflect.get(object, key, object);
+      if (typeof value === "function") {
+        return (...parameters: unknown[]) =>
+          mayGoOn() ? value.apply(object, parameters) : new Promise<never>(() => undefined);
+      }
+      return typeof value === "object" && value !== null ? mortal(value, mayGoOn) : value;
+    },
+  });
 }
 
 /** Processes that share a machine in a test: those that died are dead to the others. */
@@ -66,7 +82,10 @@ class TestIdentity implements ProcessIdentity {
 
 /** One process's view: all of core on a driver and a store that other hosts may share. */
 export function makeRunHost(options: RunHostOptions): RunHost {
-  const { driver, store } = options;
+  const mayGoOn = options.mayGoOn ?? (() => true);
+  const isMortal = options.mayGoOn !== undefined;
+  const { driver } = options;
+  const store = isMortal ? mortal(options.store, mayGoOn) : options.store;
   const clock = options.clock ?? new SystemClock();
   const dataDir = new DataDir(options.directory);
   const logger = silentLogger;
@@ -121,7 +140,8 @@ export function makeRunHost(options: RunHostOptions): RunHost {
     die: async () => {
       dead.add(identity.self);
       supervisors.close();
-      await close();
+      // What a mortal host waits for never comes.
+      if (!isMortal) await close();
     },
     close,
   };

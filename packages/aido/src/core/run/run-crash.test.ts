@@ -1,0 +1,82 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeFakeHost } from "../../../test/run/fake-host.ts";
+import { fileOf, stepOf } from "../../../test/run/run-harness.ts";
+
+/** Lets a process do `count` things and then be dead. */
+function lifeOf(count: number) {
+  let left = count;
+  let isOver: () => void = () => undefined;
+  const over = new Promise<void>((resolve) => {
+    isOver = resolve;
+  });
+  const mayGoOn = () => {
+    left -= 1;
+    if (left < 0) isOver();
+    return left >= 0;
+  };
+  return { mayGoOn, over };
+}
+
+/** Dies at each effect in turn, until one life is long enough to see the run to its end. */
+async function dieEverywhere(isPipeline: boolean): Promise<number> {
+  for (let count = 0; ; count++) {
+    await using host = await makeFakeHost();
+    const steps = isPipeline ? [stepOf("a", "t.sh"), stepOf("b", "t.sh")] : [];
+    const script = "out hello\nwrite /outputs/file x\n";
+    const { id } = await host.up({ steps }, { tasks: isPipeline ? [fileOf("t.sh", script)] : [] });
+    const { mayGoOn, over } = lifeOf(count);
+    const victim = host.mortal(mayGoOn);
+    const task = isPipeline ? undefined : fileOf("t.sh", script);
+    const lived = victim.runs.start({ sandbox: id, task }).then(async () => await victim.runs.wait(id));
+    lived.catch(() => undefined);
+    const isDead = await Promise.race([over.then(() => true), lived.then(() => false)]);
+    await victim.die();
+    if (!isDead) return count;
+    await checkRecovery(host, id, `death after ${count} effects`);
+  }
+}
+
+async function checkRecovery(
+  host: Awaited<ReturnType<typeof makeFakeHost>>,
+  id: string,
+  when: string,
+): Promise<void> {
+  await host.sandboxes.reconcile();
+  await expect
+    .poll(
+      async () => {
+        await host.runs.recover();
+        return (await host.store.runs.get(id))?.status;
+      },
+      { message: when, timeout: 5_000 },
+    )
+    .not.toBe("running");
+  const row = await host.store.runs.get(id);
+  const record = JSON.parse(await readFile(join(host.dataDir.sandbox(id), "run.json"), "utf8")) as {
+    status: string;
+  };
+  if (row?.status !== "pending") {
+    expect(record.status, when).toBe(row?.status);
+    const summary = await host.runs.summary(id);
+    expect(summary?.status, when).toBe(row?.status);
+    if (summary?.status === "completed") {
+      expect(summary.outputFiles, when).toEqual(["file"]);
+      expect(await host.read(id, "outputs/stdout.log"), when).toMatch(/^(hello\n)+$/);
+    }
+    expect(await host.driver.list(), when).toEqual([]);
+  }
+  const again = await host.run({ sandbox: id, task: fileOf("again.sh", "out again\n") });
+  expect(again.status, when).toBe("completed");
+  expect(await host.driver.list(), when).toEqual([]);
+  await host.sandboxes.destroy(id);
+}
+
+test("wherever aido dies in a run, the next process finishes it, leaves nothing behind and can run again", async () => {
+  expect(await dieEverywhere(false)).toBeGreaterThan(15);
+}, 120_000);
+
+test("S0-92 wherever aido dies in a pipeline, the next process finishes it and can run again", async () => {
+  expect(await dieEverywhere(true)).toBeGreaterThan(25);
+}, 120_000);
