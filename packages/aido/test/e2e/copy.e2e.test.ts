@@ -31,7 +31,7 @@ test.each(["local", "docker"])("cp on %s takes directories both ways", async (dr
   expect((await readdir(project.path("back"))).sort()).toEqual(["a", "large", "link", "with space"]);
 });
 
-test("a hostile tree stays inside the target: links out, devices and pipes are left out and named", async () => {
+test("a hostile tree stays inside the target: pipes and links that lead out are left out", async () => {
   await using project = await Project.make();
   const id = await project.create();
   const script =
@@ -39,7 +39,7 @@ test("a hostile tree stays inside the target: links out, devices and pipes are l
   await project.ok(["exec", id, "sh", "-c", script]);
   const outcome = await project.ok(["cp", `${id}:/tmp/t`, "out"]);
   expect((await readdir(project.path("out"))).sort()).toEqual(["d", "self"]);
-  for (const name of ["abs", "rel", "pipe", "up"]) expect(outcome.stderr).toContain(name);
+  for (const name of ["abs", "rel", "up"]) expect(outcome.stderr).toContain(name);
 });
 
 test("cp does not write through a link that is in the way", async () => {

@@ -17,7 +17,7 @@ test.each(["local", "docker"])(
     expect((await project.ok(["stop", "web"])).stdout).toBe(`Stopped ${id}\n`);
     expect(await project.aido(["exec", "web", "true"])).toMatchObject({
       code: 125,
-      stderr: expect.stringContaining("aido start"),
+      stderr: expect.stringContaining("sandbox start"),
     });
     expect(await project.json<Info>(["inspect", "web"])).toMatchObject({ state: "stopped" });
     await project.ok(["start", "web"]);
@@ -85,7 +85,7 @@ test("an unknown or ambiguous sandbox is refused and the next step is named", as
   await using project = await Project.make();
   expect(await project.aido(["inspect", "nothere1"])).toMatchObject({
     code: 4,
-    stderr: expect.stringContaining("aido ls"),
+    stderr: expect.stringContaining("sandbox list"),
   });
   const ids: string[] = [];
   // With ids of 8 letters, 40 of them share a first letter for certain.

@@ -17,8 +17,8 @@ test.each(["local", "docker"])(
         { resize: [40, 100] },
         { send: "sleep 0.3; stty size\n" },
         { expect: "40 100" },
-        { send: "sleep 60\n" },
-        { expect: "sleep 60" },
+        { send: "sh -c 'echo sleeps-$((2+3)); exec sleep 60'\n" },
+        { expect: "sleeps-5" },
         { send: "\u0003" },
         { send: "echo after-$((1+1))\n" },
         { expect: "after-2" },
@@ -72,16 +72,16 @@ test("a shell without a terminal is refused with what to write instead", async (
   });
 });
 
-test("tables fit the terminal and its escapes come from aido alone", async () => {
+test("tables fit the terminal, and text from sandboxes cannot act on it", async () => {
   await using project = await Project.make();
-  await project.create(
-    "--name",
-    "a-name-that-is-rather-long-for-a-narrow-terminal-to-show",
-    "--label",
-    "x=\u001b[2J\u0007",
-  );
-  const outcome = await onTerminal(project, ["ls", "--verbose"], [{ expect: "ID" }]);
-  expect(outcome).toMatchObject({ failure: null, code: 0, restored: true });
-  expect(outcome.output).not.toContain("\u001b[2J");
-  expect(outcome.output).toContain("…");
+  const name = "a-name-that-is-rather-long-for-a-narrow-terminal-to-show";
+  await project.create("--name", name, "--label", "x=\u202egnp.exe");
+  const list = await onTerminal(project, ["ls", "--verbose"], [{ expect: "ID" }]);
+  expect(list).toMatchObject({ failure: null, code: 0, restored: true });
+  expect(list.output).not.toContain("\u202e");
+  expect(list.output).toContain("…");
+  await project.ok(["exec", name, "true", "\u001b[2J\u0007"]);
+  const execs = await onTerminal(project, ["ps", name], [{ expect: "EXEC" }]);
+  expect(execs.output).not.toContain("\u001b[2J");
+  expect(execs.output).toContain("\\x1b[2J");
 });

@@ -23,6 +23,6 @@ export async function doctor(context: CliContext): Promise<number> {
 function describe({ name, status, message, hint }: DoctorCheck, colour: boolean): string {
   const mark = MARKS[status].padEnd(4);
   const shown = colour ? `\u001b[${COLOURS[status]}m${mark}\u001b[0m` : mark;
-  const next = hint === undefined || status === "ok" ? "" : `      ${" ".repeat(14)}${printable(hint)}\n`;
-  return `${shown}  ${printable(name).padEnd(14)}${printable(message)}\n${next}`;
+  const next = hint === undefined || status === "ok" ? "" : `      ${" ".repeat(20)}${printable(hint)}\n`;
+  return `${shown}  ${printable(name).padEnd(20)}${printable(message)}\n${next}`;
 }

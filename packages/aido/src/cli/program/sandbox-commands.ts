@@ -5,8 +5,15 @@ import { examples } from "./examples.ts";
 export function declareSandboxCommands(program: Command, act: Act): void {
   declareCreate(program, act);
   declareList(program, act);
-  declareLifecycle(program, act);
-  declareInspection(program, act);
+  declareStartAndStop(program, act);
+  declareLife(program, act);
+  declareInspect(program, act);
+  declareStats(program, act);
+  // The same under the noun, for those who look there.
+  const sandbox = program.commands.find((command) => command.name() === "sandbox");
+  if (sandbox === undefined) return;
+  declareStartAndStop(sandbox, act);
+  declareInspect(sandbox, act);
 }
 
 function declareCreate(program: Command, act: Act): void {
@@ -56,7 +63,7 @@ function declareList(program: Command, act: Act): void {
   ]);
 }
 
-function declareLifecycle(program: Command, act: Act): void {
+function declareStartAndStop(program: Command, act: Act): void {
   const start = program
     .command("start")
     .summary("start stopped sandboxes")
@@ -78,6 +85,9 @@ function declareLifecycle(program: Command, act: Act): void {
       }),
     );
   examples(stop, [["aido stop web --grace 2s", "two seconds to finish"]]);
+}
+
+function declareLife(program: Command, act: Act): void {
   const ttl = program
     .command("ttl")
     .summary("change how long a sandbox may live")
@@ -108,7 +118,7 @@ function declareLifecycle(program: Command, act: Act): void {
   ]);
 }
 
-function declareInspection(program: Command, act: Act): void {
+function declareInspect(program: Command, act: Act): void {
   const inspect = program
     .command("inspect")
     .summary("show all about a sandbox")
@@ -118,6 +128,9 @@ function declareInspection(program: Command, act: Act): void {
       act({ run: async (context) => (await import("../commands/inspect.ts")).inspect(context, sandbox) }),
     );
   examples(inspect, [["aido inspect web --json | jq .limits", "one part of it"]]);
+}
+
+function declareStats(program: Command, act: Act): void {
   const stats = program
     .command("stats")
     .summary("show processor, memory and process counts")

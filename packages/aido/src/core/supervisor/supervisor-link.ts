@@ -169,7 +169,7 @@ export class SupervisorLink {
 
 function containerGone(cause: AidoError): AidoError {
   return new AidoError("CONTAINER_LOST", "The sandbox's container is no longer running", {
-    hint: "See why with `aido status`, and start it again with `aido start`.",
+    hint: "See why with `aido inspect`, and start it again with `aido start`.",
     details: { gone: true },
     cause,
   });

@@ -88,11 +88,7 @@ function resourceError(
   const error = (code: ErrorCode, message: string, hint: string) =>
     new AidoError(code, message, { hint, details: details(failure), cause });
   if (/no space left on device|disk quota exceeded/i.test(told)) {
-    return error(
-      "DISK_FULL",
-      `The engine's disk is full: ${told}`,
-      "Free space with `docker system prune` or `aido gc`.",
-    );
+    return error("DISK_FULL", `The engine's disk is full: ${told}`, "Free space with `docker system prune`.");
   }
   if (/no such image/i.test(told)) return imageNotFound(failure.image ?? "the image", failure, cause);
   if (/invalid reference format|invalid repository name/i.test(told)) {
@@ -157,7 +153,7 @@ function architectureHint(told: string): string | undefined {
 /** Engine text reaches terminals: one line, no control characters. */
 export function clean(text: string): string {
   return text
-    .replace(/\p{Cc}+/gu, " ")
+    .replace(/[\p{Cc}\s]+/gu, " ")
     .trim()
     .slice(0, 2000);
 }
