@@ -1,53 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { ExecEnd, ExecRecord, RunRow, SandboxRecord, Store } from "../../src/core/store/store.ts";
-
-const START = Date.UTC(2026, 0, 1);
-
-export function sandboxRecord(id: string, changes: Partial<SandboxRecord> = {}): SandboxRecord {
-  return {
-    id,
-    name: undefined,
-    profile: "aido",
-    image: "python:3.12-slim",
-    driver: "fake",
-    isolation: "container",
-    state: "pending",
-    endReason: undefined,
-    containerId: undefined,
-    workdir: "/work",
-    user: undefined,
-    env: {},
-    network: "none",
-    limits: { cpus: 1, memoryBytes: 512, pids: 100, diskBytes: 0, openFiles: 1024, outputBytes: 0 },
-    privileged: false,
-    history: true,
-    labels: {},
-    mounts: [],
-    ttlMs: 0,
-    supervisorToken: "00".repeat(32),
-    createdAt: new Date(START),
-    startedAt: undefined,
-    stoppedAt: undefined,
-    expiresAt: undefined,
-    ...changes,
-  };
-}
-
-export function execRecord(sandboxId: string, id: string, changes: Partial<ExecRecord> = {}): ExecRecord {
-  return {
-    id,
-    sandboxId,
-    argv: ["sh", "-c", "exit 3"],
-    status: "running",
-    exitCode: undefined,
-    signal: undefined,
-    startedAt: new Date(START),
-    endedAt: undefined,
-    stdoutBytes: 0,
-    stderrBytes: 0,
-    ...changes,
-  };
-}
+import type { ExecEnd } from "../../src/core/store/store.ts";
+import { execRecord, START, type StoreUnderTest, sandboxRecord } from "./records.ts";
+import { claim, run, storeWorkContract } from "./store-work-contract.ts";
 
 const END: ExecEnd = {
   status: "exited",
@@ -57,10 +11,6 @@ const END: ExecEnd = {
   stdoutBytes: 7,
   stderrBytes: 9,
 };
-
-export interface StoreUnderTest extends AsyncDisposable {
-  store: Store;
-}
 
 /** What every store must do. Each backend's test file calls it with a way to open an empty store. */
 export function storeContract(name: string, open: () => Promise<StoreUnderTest>): void {
@@ -285,89 +235,5 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
   });
 
-  describe(`${name} runs`, () => {
-    test("a run is replaced by put and moves only from where it is", async () => {
-      await using opened = await open();
-      const { sandboxes, runs } = opened.store;
-      await expect(runs.put(run("nobody"))).rejects.toMatchObject({ code: "CONTAINER_NOT_FOUND" });
-      await sandboxes.insert(sandboxRecord("aaaa"));
-      await runs.put(run("aaaa"));
-      await runs.put({ ...run("aaaa"), task: "b.py" });
-      expect(await runs.transition("aaaa", "running", "completed")).toBe(false);
-      expect(await runs.transition("aaaa", "pending", "running", { execId: "e1" })).toBe(true);
-      expect(await runs.get("aaaa")).toEqual({
-        ...run("aaaa"),
-        task: "b.py",
-        status: "running",
-        execId: "e1",
-      });
-      await runs.remove("aaaa");
-      expect(await runs.get("aaaa")).toBeUndefined();
-    });
-  });
-
-  describe(`${name} claims`, () => {
-    test("one holder at a time, until it lets go or its time is over", async () => {
-      await using opened = await open();
-      const { claims } = opened.store;
-      const now = new Date(START);
-      expect(await claims.take(claim("aaaa", "p1", 100), now)).toBeUndefined();
-      expect(await claims.take(claim("aaaa", "p2", 100), now)).toEqual(claim("aaaa", "p1", 100));
-      expect(await claims.take(claim("bbbb", "p2", 100), now)).toBeUndefined();
-      expect((await claims.list()).map((held) => held.sandboxId)).toEqual(["aaaa", "bbbb"]);
-      expect(await claims.renew("aaaa", "p2", new Date(START + 500))).toBe(false);
-      expect(await claims.renew("aaaa", "p1", new Date(START + 500))).toBe(true);
-      expect(await claims.take(claim("aaaa", "p2", 900), new Date(START + 499))).toBeDefined();
-      expect(await claims.take(claim("aaaa", "p2", 900), new Date(START + 500))).toBeUndefined();
-      await claims.release("aaaa", "p1");
-      expect(await claims.get("aaaa")).toEqual(claim("aaaa", "p2", 900));
-      await claims.release("aaaa", "p2");
-      expect(await claims.get("aaaa")).toBeUndefined();
-    });
-
-    test("a claim whose holder is known to be dead is replaced before its time, once", async () => {
-      await using opened = await open();
-      const { claims } = opened.store;
-      const now = new Date(START);
-      const dead = claim("aaaa", "dead", 1000);
-      await claims.take(dead, now);
-      expect(await claims.take(claim("aaaa", "p2", 1000), now, dead)).toBeUndefined();
-      expect(await claims.take(claim("aaaa", "p3", 1000), now, dead)).toEqual(claim("aaaa", "p2", 1000));
-    });
-  });
-
-  describe(`${name} evidence heads`, () => {
-    test("a head advances and stays as it was when the append fails", async () => {
-      await using opened = await open();
-      const { evidence } = opened.store;
-      await evidence.advance("aaaa", (head) => {
-        expect(head).toBeUndefined();
-        return { seq: 1, hash: "h1", bytes: 10 };
-      });
-      await evidence.advance("aaaa", (head) => ({ seq: (head?.seq ?? 0) + 1, hash: "h2", bytes: 20 }));
-      await evidence.advance("bbbb", () => undefined);
-      const failing = evidence.advance("aaaa", () => {
-        throw new Error("no space");
-      });
-      await expect(failing).rejects.toThrow("no space");
-      expect(await evidence.get("aaaa")).toEqual({ seq: 2, hash: "h2", bytes: 20 });
-      expect(await evidence.ids()).toEqual(["aaaa"]);
-    });
-  });
-}
-
-function run(sandboxId: string): RunRow {
-  return {
-    sandboxId,
-    status: "pending",
-    task: "a.py",
-    execId: undefined,
-    autoDestroy: true,
-    startedAt: undefined,
-    completedAt: undefined,
-  };
-}
-
-function claim(sandboxId: string, holder: string, untilMs: number) {
-  return { sandboxId, holder, purpose: "launch" as const, until: new Date(START + untilMs) };
+  storeWorkContract(name, open);
 }

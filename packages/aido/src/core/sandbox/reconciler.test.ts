@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { sandboxRecord } from "../../../test/contract/store-contract.ts";
+import { sandboxRecord } from "../../../test/contract/records.ts";
 import { sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
 
 describe("before a status is shown", () => {

@@ -1,0 +1,53 @@
+import type { ExecRecord, SandboxRecord, Store } from "../../src/core/store/store.ts";
+
+export const START = Date.UTC(2026, 0, 1);
+
+export function sandboxRecord(id: string, changes: Partial<SandboxRecord> = {}): SandboxRecord {
+  return {
+    id,
+    name: undefined,
+    profile: "aido",
+    image: "python:3.12-slim",
+    driver: "fake",
+    isolation: "container",
+    state: "pending",
+    endReason: undefined,
+    containerId: undefined,
+    workdir: "/work",
+    user: undefined,
+    env: {},
+    network: "none",
+    limits: { cpus: 1, memoryBytes: 512, pids: 100, diskBytes: 0, openFiles: 1024, outputBytes: 0 },
+    privileged: false,
+    history: true,
+    labels: {},
+    mounts: [],
+    ttlMs: 0,
+    supervisorToken: "00".repeat(32),
+    createdAt: new Date(START),
+    startedAt: undefined,
+    stoppedAt: undefined,
+    expiresAt: undefined,
+    ...changes,
+  };
+}
+
+export function execRecord(sandboxId: string, id: string, changes: Partial<ExecRecord> = {}): ExecRecord {
+  return {
+    id,
+    sandboxId,
+    argv: ["sh", "-c", "exit 3"],
+    status: "running",
+    exitCode: undefined,
+    signal: undefined,
+    startedAt: new Date(START),
+    endedAt: undefined,
+    stdoutBytes: 0,
+    stderrBytes: 0,
+    ...changes,
+  };
+}
+
+export interface StoreUnderTest extends AsyncDisposable {
+  store: Store;
+}
