@@ -18,6 +18,8 @@ export interface BwrapLayout {
   memoryCgroup: string | undefined;
   /** Bytes that each memory-backed directory may hold. */
   temporaryBytes: number;
+  /** A program of the host that bounds the number of processes, where no control group does. */
+  prlimit: string | undefined;
   seccompFd: number;
   statusFd: number;
   /** The supervisor's listening socket. It is handed over open, so that its directory need not be visible inside. */
@@ -45,6 +47,8 @@ export function bwrapArguments(layout: BwrapLayout): string[] {
     ...["--ro-bind", layout.reach(layout.agentPath), AGENT_INSIDE],
     ...(layout.memoryCgroup === undefined ? [] : ["--ro-bind", layout.memoryCgroup, CGROUP_INSIDE]),
     ...["--remount-ro", "/", "--chdir", "/", "--"],
+    // Inside, where only the sandbox's own processes count.
+    ...(layout.prlimit === undefined ? [] : [layout.prlimit, `--nproc=${state.limits.pids}`, "--"]),
     ...[AGENT_INSIDE, "supervise", "--listen-fd", `${layout.listenFd}`],
     ...(layout.memoryCgroup === undefined ? [] : ["--cgroup", CGROUP_INSIDE]),
   ];

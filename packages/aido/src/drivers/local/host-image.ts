@@ -15,22 +15,24 @@ const RUNTIMES = {
   bash: { program: "bash", package: "bash" },
 } as const satisfies Record<string, Runtime>;
 
-const WORDS: Readonly<Record<string, keyof typeof RUNTIMES>> = {
-  python: "python",
-  python3: "python",
-  "@ai-sandbox/python": "python",
-  node: "node",
-  nodejs: "node",
-  javascript: "node",
-  "@ai-sandbox/node": "node",
-  "@ai-sandbox/nodejs": "node",
-  bash: "bash",
-  sh: "bash",
-  shell: "bash",
-  ubuntu: "bash",
-  debian: "bash",
-  "@ai-sandbox/bash": "bash",
-};
+const WORDS = new Map<string, keyof typeof RUNTIMES>(
+  Object.entries({
+    python: "python",
+    python3: "python",
+    "@ai-sandbox/python": "python",
+    node: "node",
+    nodejs: "node",
+    javascript: "node",
+    "@ai-sandbox/node": "node",
+    "@ai-sandbox/nodejs": "node",
+    bash: "bash",
+    sh: "bash",
+    shell: "bash",
+    ubuntu: "bash",
+    debian: "bash",
+    "@ai-sandbox/bash": "bash",
+  }),
+);
 
 /**
  * Which of the host's programs an image name asks for; undefined when the host as it is will do. A tag is taken for
@@ -39,7 +41,7 @@ const WORDS: Readonly<Record<string, keyof typeof RUNTIMES>> = {
 export function hostRuntime(image: string): Runtime | undefined {
   if (image === "host") return undefined;
   const name = image.replace(/:[\w.-]+$/, "").replace(/^(docker\.io\/)?(library\/)?/, "");
-  const word = WORDS[name];
+  const word = WORDS.get(name);
   if (word !== undefined) return RUNTIMES[word];
   throw new AidoError(
     "IMAGE_NOT_FOUND",

@@ -140,12 +140,9 @@ export class LocalDriver implements Driver {
           work: paths.work,
           memoryCgroup: cgroup?.memoryDirectory,
           temporaryBytes: state.limits.memoryBytes,
+          prlimit: this.#cgroups?.parents.pids === undefined ? machine.prlimit : undefined,
         },
-        rlimits: {
-          core: 0,
-          nofile: state.limits.openFiles,
-          ...(this.#isRoot && this.#cgroups?.parents.pids === undefined ? { nproc: state.limits.pids } : {}),
-        },
+        rlimits: { core: 0, nofile: state.limits.openFiles },
       });
       this.#recordStart(starting, supervisor);
     });

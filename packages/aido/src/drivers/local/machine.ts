@@ -1,11 +1,14 @@
 import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { release } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { AidoError } from "@aido/sdk/protocol";
 import type { DriverCapabilities } from "../../core/driver/driver.ts";
 import { type CgroupHierarchy, findCgroupHierarchy } from "./cgroup-hierarchy.ts";
 import { ensureProgram, type PackageOptions } from "./ensure-packages.ts";
+import { findProgram } from "./find-program.ts";
+import { VISIBLE_PATH } from "./host-image.ts";
 import { hostUser } from "./host-user.ts";
 import { bootId } from "./process-table.ts";
 import type { Processor } from "./seccomp-filter.ts";
@@ -18,6 +21,8 @@ export interface Machine {
   processor: Processor;
   isRoot: boolean;
   cgroups: CgroupHierarchy | undefined;
+  /** The host's `prlimit`, where it can bound a sandbox's processes without control groups. */
+  prlimit: string | undefined;
 }
 
 /** Rejects with RUNTIME_UNAVAILABLE and what to type when something is missing that there is no way around. */
@@ -38,7 +43,14 @@ export async function examineMachine(root: string, options: PackageOptions): Pro
     processor: process.arch,
     isRoot: options.isRoot,
     cgroups: findCgroupHierarchy(),
+    // Since 5.14 the kernel counts processes per user and user namespace; before, other processes would count too.
+    prlimit: isAtLeast(release(), 5, 14) ? findProgram("prlimit", VISIBLE_PATH) : undefined,
   };
+}
+
+function isAtLeast(version: string, major: number, minor: number): boolean {
+  const [first = 0, second = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
+  return first > major || (first === major && second >= minor);
 }
 
 /** Trying costs as much as a whole start, so a success is remembered until bubblewrap or the boot changes. */
@@ -64,8 +76,7 @@ export function toCapabilities(machine: Machine): DriverCapabilities {
   const enforced = {
     cpus: has.cpu !== undefined,
     memory: has.memory !== undefined,
-    // Without control groups the number is limited per user, which helps only if each sandbox has its own.
-    pids: has.pids !== undefined || machine.isRoot,
+    pids: has.pids !== undefined || machine.prlimit !== undefined,
     disk: false,
   };
   const warnings = [

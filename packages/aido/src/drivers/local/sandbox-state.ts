@@ -48,7 +48,11 @@ export function readState(directory: string): SandboxState | undefined {
     if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw thrown;
   }
-  return JSON.parse(text) as SandboxState;
+  try {
+    return JSON.parse(text) as SandboxState;
+  } catch {
+    return undefined; // cut short by a power loss; what is left can still be removed
+  }
 }
 
 /** In one step, so that a reader never sees half a file and kill -9 leaves the old or the new one. */

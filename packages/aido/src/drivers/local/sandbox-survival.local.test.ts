@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { chmod, chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
@@ -91,6 +92,40 @@ test("two drivers that start one sandbox at once start it once", async () => {
   expect(supervisor && isAlive(supervisor)).toBe(true);
   // bubblewrap outside and the supervisor inside
   if (isRoot) expect(userProcesses(uidOf(backend, spec.sandboxId))).toHaveLength(2);
+});
+
+test("a user without privileges has sandboxes too, with bounded processes", async ({ skip }) => {
+  skip(!isRoot, "the other tests show it");
+  await using backend = await makeLocalBackend();
+  const uid = 54_321;
+  const root = join(backend.directory, "theirs");
+  await mkdir(root);
+  await chown(root, uid, uid);
+  await chmod(backend.directory, 0o755);
+  const mine = specOf(backend);
+  const spec = { ...mine, limits: { ...mine.limits, pids: 33 } };
+  const options = { ...backend.options, root };
+  const starter = spawn(process.execPath, [STARTER, JSON.stringify(options), JSON.stringify(spec)], {
+    ...{ uid, gid: uid, cwd: "/", stdio: ["ignore", "pipe", "inherit"] },
+  });
+  onTestFinished(() => void starter.kill("SIGKILL"));
+  expect(
+    String((await Promise.race([once(starter.stdout ?? starter, "data"), once(starter, "exit")]))[0]),
+  ).toBe("started\n");
+  const driver = new LocalDriver(options);
+  try {
+    await using client = await SupervisorClient.open(driver, spec.sandboxId, SupervisorClient.newToken());
+    await client.configure({ user: { uid: 1000, gid: 1000 }, workdir: "/work" });
+    const { stdout } = await client.exec([
+      "/bin/bash",
+      "-c",
+      "id -u; ulimit -u; touch /work/x && echo written",
+    ]);
+    expect(stdout).toBe("1000\n33\nwritten\n");
+    expect(userProcesses(uid).length).toBeGreaterThanOrEqual(2);
+  } finally {
+    await driver.remove(spec.sandboxId);
+  }
 });
 
 test("nothing is left of a removed sandbox: no process, control group or file", async () => {

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { hostRuntime } from "./host-image.ts";
+
+test.each([
+  ["python:3.12-slim", "python3"],
+  ["python", "python3"],
+  ["docker.io/library/python:3.12", "python3"],
+  ["@ai-sandbox/python", "python3"],
+  ["node:20-slim", "node"],
+  ["@ai-sandbox/node:latest", "node"],
+  ["ubuntu:22.04", "bash"],
+  ["bash", "bash"],
+])("%s means the host's own %s", (image, program) => {
+  expect(hostRuntime(image)?.program).toBe(program);
+});
+
+test("host needs nothing besides the host", () => {
+  expect(hostRuntime("host")).toBeUndefined();
+});
+
+test.each(["redis:7", "ghcr.io/team/python", "python/evil", "oven/bun:latest", "toString", ""])(
+  "%j is an image that only an engine has",
+  (image) => {
+    expect(() => hostRuntime(image)).toThrowError(expect.objectContaining({ code: "IMAGE_NOT_FOUND" }));
+  },
+);
