@@ -76,7 +76,7 @@ static void send_output(struct conn *c, struct exec *e, int index) {
   memcpy(header + 9, e->id, id);
   header[9 + id] = (uint8_t)(index + 1);
   store_u64(header + 10 + id, s->sent);
-  iov[0] = (struct iovec){c->out.bytes + c->out.offset, c->out.length};
+  iov[0] = (struct iovec){buffer_start(&c->out), c->out.length};
   iov[1] = (struct iovec){header, size};
   s->sent += length;
   send_iov(c, iov, 2 + pieces);
@@ -140,7 +140,7 @@ void conn_flush(struct conn *c) {
     if (c->blocked) break;
   }
   if (c->out.length > 0 && !c->blocked) {
-    struct iovec iov = {c->out.bytes + c->out.offset, c->out.length};
+    struct iovec iov = {buffer_start(&c->out), c->out.length};
     send_iov(c, &iov, 1);
   }
   if (c->closing) {
@@ -428,7 +428,7 @@ static void handle(struct conn *c, uint8_t type, struct reader *r) {
 
 void conn_parse(struct conn *c) {
   while (!c->closing) {
-    const uint8_t *at = c->in.bytes + c->in.offset;
+    const uint8_t *at = buffer_start(&c->in);
     /* Who has not shown a token gets no room for anything larger. */
     long length = frame_length(at, c->in.length, c->welcome ? MAX_FRAME : HELLO_LENGTH);
     if (length == 0) return;

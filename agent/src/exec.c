@@ -163,7 +163,7 @@ void exec_ack(struct exec *e, int stream, uint64_t offset) {
 
 static void write_input(struct exec *e) {
   while (e->pending.length > 0 && !e->in_gone) {
-    ssize_t put = write(e->input.fd, e->pending.bytes + e->pending.offset, e->pending.length);
+    ssize_t put = write(e->input.fd, buffer_start(&e->pending), e->pending.length);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && errno == EAGAIN) break;
     if (put <= 0) {

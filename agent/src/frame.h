@@ -40,6 +40,7 @@ bool read_done(const struct reader *r);
 /* Length of the frame that starts at `bytes`, header included; 0 when more bytes are needed, -1 when it is refused. */
 long frame_length(const uint8_t *bytes, size_t length, size_t limit);
 
+static inline uint8_t *buffer_start(const struct buffer *b) { return b->length > 0 ? b->bytes + b->offset : b->bytes; }
 bool buffer_append(struct buffer *b, const void *bytes, size_t length);
 void buffer_consume(struct buffer *b, size_t length);
 void buffer_free(struct buffer *b);
