@@ -3,7 +3,7 @@ import { AidoError, type RunRecord } from "@aido/sdk/protocol";
 import { runtimeImage } from "./run-command.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { RunJournal } from "./run-journal.ts";
-import { IMPLICIT_LABEL, RUN_LABEL, RUN_LABEL_VALUE, SPEC_LABEL } from "./run-labels.ts";
+import { IMPLICIT_LABEL, PREPARING, READY, RUN_LABEL, SPEC_LABEL } from "./run-labels.ts";
 import { RunLayout } from "./run-layout.ts";
 import { pendingSteps } from "./run-plan.ts";
 import { storeFiles } from "./store-files.ts";
@@ -29,14 +29,19 @@ export async function prepareRun(
       limits: spec.limits,
       ttlMs: autoDestroy ? spec.ttlMs : 0,
       labels: {
-        [RUN_LABEL]: RUN_LABEL_VALUE,
+        [RUN_LABEL]: PREPARING,
         [SPEC_LABEL]: spec.name,
         [IMPLICIT_LABEL]: request.implicit === true ? "yes" : "no",
       },
     },
     { mounts: (id) => new RunLayout(deps.dataDir, id).mounts },
   );
+  const owner = journal.owner(sandbox.id);
+  const over = new AbortController();
+  let beating: Promise<void> | undefined;
   try {
+    await owner.take();
+    beating = owner.beat(over.signal);
     const layout = journal.layout(sandbox.id);
     await layout.make();
     await writeAtomically(layout.specText, request.specText);
@@ -68,6 +73,7 @@ export async function prepareRun(
       completedAt: undefined,
     });
     await deps.lifecycle.fetchImage(sandbox.id, options);
+    await journal.mark(sandbox.id, { [RUN_LABEL]: READY });
     return record;
   } catch (thrown) {
     await deps.evidence.append(sandbox.id, "run.error", {
@@ -75,6 +81,10 @@ export async function prepareRun(
     });
     await deps.sandboxes.destroy(sandbox.id);
     throw thrown;
+  } finally {
+    over.abort();
+    await beating;
+    await owner.release();
   }
 }
 

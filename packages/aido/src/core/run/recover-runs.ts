@@ -1,4 +1,5 @@
 import type { RunRecord } from "@aido/sdk/protocol";
+import type { SandboxRecord } from "../store/store.ts";
 import { type CurrentTask, findCurrentTask } from "./current-task.ts";
 import { finishRun } from "./finish-run.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -7,6 +8,8 @@ import type { RunJournal } from "./run-journal.ts";
 import { type RunOutcome, toOutcome } from "./run-outcome.ts";
 import { RunOutputFiles } from "./run-output-files.ts";
 import { type RunPlan, toPlan } from "./run-plan.ts";
+
+const UNOWNED_MS = 60_000;
 
 /**
  * Finishes a run whose process is gone, by what is true now: the exec's own end, or how the sandbox ended. A run
@@ -36,6 +39,25 @@ export async function recoverRun(deps: RunDeps, journal: RunJournal, sandboxId: 
   } finally {
     await owner.release();
   }
+}
+
+/** Takes away what a process that died was making for a run; nobody can use it. */
+export async function discardUnprepared(
+  deps: RunDeps,
+  journal: RunJournal,
+  sandbox: SandboxRecord,
+): Promise<void> {
+  if (!(await journal.isOurs(sandbox.id))) return;
+  const owner = journal.owner(sandbox.id);
+  if ((await owner.holder()) !== undefined) return;
+  // Its owner is written down a moment after its record.
+  const isYoung = deps.clock.now().getTime() - sandbox.createdAt.getTime() < UNOWNED_MS;
+  if (isYoung && !(await owner.wasTaken())) return;
+  if (!(await owner.take())) return;
+  await deps.evidence.append(sandbox.id, "run.error", {
+    error: "aido was ended before the sandbox was ready",
+  });
+  await deps.sandboxes.destroy(sandbox.id);
 }
 
 function toTaskOutcome(current: CurrentTask, ended: Parameters<typeof toOutcome>[1]): RunOutcome {

@@ -73,6 +73,29 @@ async function checkRecovery(
   await host.sandboxes.destroy(id);
 }
 
+test("wherever aido dies while it makes a sandbox for runs, nothing unusable stays", async () => {
+  for (let count = 0; ; count++) {
+    await using host = await makeFakeHost();
+    const { mayGoOn, over } = lifeOf(count);
+    const victim = host.mortal(mayGoOn);
+    const lived = victim.up({}, { inputs: [fileOf("a", "x")] });
+    const isDead = await Promise.race([over.then(() => true), lived.then(() => false)]);
+    await victim.die();
+    await host.sandboxes.reconcile();
+    await host.runs.recover();
+    const [left, ...more] = await host.sandboxes.list();
+    expect(more).toEqual([]);
+    if (left !== undefined) {
+      const summary = await host.run({ task: fileOf("t.sh", "read /inputs/a\n") });
+      expect(summary.status, `death after ${count} effects`).toBe("completed");
+    }
+    if (isDead) continue;
+    expect(left).toBeDefined();
+    expect(count).toBeGreaterThan(5);
+    return;
+  }
+}, 60_000);
+
 test("wherever aido dies in a run, the next process finishes it, leaves nothing behind and can run again", async () => {
   expect(await dieEverywhere(false)).toBeGreaterThan(15);
 }, 120_000);

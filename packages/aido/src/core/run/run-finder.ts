@@ -1,7 +1,7 @@
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { RunRow, SandboxRecord } from "../store/store.ts";
 import type { RunDeps } from "./run-deps.ts";
-import { IMPLICIT_LABEL, RUN_LABEL, RUN_LABEL_VALUE, SPEC_LABEL } from "./run-labels.ts";
+import { IMPLICIT_LABEL, READY, RUN_LABEL, SPEC_LABEL } from "./run-labels.ts";
 
 export interface FoundRun {
   sandbox: SandboxRecord;
@@ -34,7 +34,7 @@ export class RunFinder {
       return await this.#deps.resolver.resolve(reference);
     } catch (thrown) {
       if (!isAidoError(thrown, "CONTAINER_NOT_FOUND")) throw thrown;
-      const labels = { [RUN_LABEL]: RUN_LABEL_VALUE, [SPEC_LABEL]: reference };
+      const labels = { [RUN_LABEL]: READY, [SPEC_LABEL]: reference };
       const [newest] = await this.#deps.store.sandboxes.list({ labels, limit: 1 });
       if (newest === undefined) throw thrown;
       return newest;
@@ -42,7 +42,7 @@ export class RunFinder {
   }
 
   async #newest(labels: Readonly<Record<string, string>>): Promise<SandboxRecord> {
-    const query = { labels: { [RUN_LABEL]: RUN_LABEL_VALUE, ...labels }, limit: 1 };
+    const query = { labels: { [RUN_LABEL]: READY, ...labels }, limit: 1 };
     const [newest] = await this.#deps.store.sandboxes.list(query);
     if (newest !== undefined) return newest;
     throw new AidoError("CONTAINER_NOT_FOUND", "There is no sandbox to run in yet", {

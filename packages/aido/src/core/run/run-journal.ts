@@ -56,19 +56,19 @@ export class RunJournal {
 
   /** Found by recovery from here on, whatever becomes of this process. */
   async open(row: RunRow, from: RunStatus): Promise<boolean> {
-    await this.#mark(row.sandboxId, "active");
+    await this.mark(row.sandboxId, { [RUN_STATE_LABEL]: "active" });
     return await this.#deps.store.runs.transition(row.sandboxId, from, "running", row);
   }
 
   async close(sandboxId: string, status: RunStatus, completedAt: Date): Promise<void> {
     await this.#deps.store.runs.transition(sandboxId, "running", status, { completedAt });
-    await this.#mark(sandboxId, "ended");
+    await this.mark(sandboxId, { [RUN_STATE_LABEL]: "ended" });
   }
 
-  async #mark(sandboxId: string, state: "active" | "ended"): Promise<void> {
+  async mark(sandboxId: string, labels: Readonly<Record<string, string>>): Promise<void> {
     const { sandboxes } = this.#deps.store;
     const sandbox = await sandboxes.get(sandboxId);
     if (sandbox === undefined || sandbox.state === "deleted") return;
-    await sandboxes.update(sandboxId, { labels: { ...sandbox.labels, [RUN_STATE_LABEL]: state } });
+    await sandboxes.update(sandboxId, { labels: { ...sandbox.labels, ...labels } });
   }
 }

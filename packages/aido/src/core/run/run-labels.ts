@@ -1,6 +1,7 @@
-/** Marks sandboxes made for runs. */
+/** Marks sandboxes made for runs: PREPARING until inputs and image are there, then READY for good. */
 export const RUN_LABEL = "dev.aido.front";
-export const RUN_LABEL_VALUE = "run";
+export const PREPARING = "run-preparing";
+export const READY = "run";
 /** The spec's name; several sandboxes may share it. */
 export const SPEC_LABEL = "dev.aido.spec";
 /** `active` from before a run's first effect until all of it is recorded. */

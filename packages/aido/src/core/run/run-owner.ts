@@ -35,6 +35,10 @@ export class RunOwner {
     return last !== undefined && this.#isAlive(last) ? last.name : undefined;
   }
 
+  async wasTaken(): Promise<boolean> {
+    return (await this.#last()) !== undefined;
+  }
+
   /** False when another living process, or this one, has it already. */
   async take(): Promise<boolean> {
     const last = await this.#last();

@@ -1,12 +1,12 @@
 import type { RunLogs, RunOptions, RunOutput, Runs, StartRun, UpRequest } from "@aido/sdk";
-import { AidoError, type RunRecord, type RunSummary } from "@aido/sdk/protocol";
+import { AidoError, type RunRecord, type RunSummary, toAidoError } from "@aido/sdk/protocol";
 import { ActiveRuns } from "./active-runs.ts";
 import { prepareRun } from "./prepare-run.ts";
-import { recoverRun } from "./recover-runs.ts";
+import { discardUnprepared, recoverRun } from "./recover-runs.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { RunFinder } from "./run-finder.ts";
 import { RunJournal } from "./run-journal.ts";
-import { RUN_STATE_LABEL } from "./run-labels.ts";
+import { PREPARING, RUN_LABEL, RUN_STATE_LABEL } from "./run-labels.ts";
 import { readRunLogs } from "./run-logs.ts";
 import { startRun } from "./start-run.ts";
 
@@ -92,22 +92,33 @@ export class RunService implements Runs {
    * go on, pipelines included; otherwise those run on until someone asks for them or their ttl is over.
    */
   async recover(options: { adopt?: boolean } = {}): Promise<void> {
-    const active = await this.#deps.store.sandboxes.list({ labels: { [RUN_STATE_LABEL]: "active" } });
-    for (const { id } of active) {
-      try {
+    const { sandboxes } = this.#deps.store;
+    for (const { id } of await sandboxes.list({ labels: { [RUN_STATE_LABEL]: "active" } })) {
+      await this.#tolerate(id, async () => {
         if (options.adopt !== true || !(await this.#active.adopt(id))) await this.#recover(id);
-      } catch (thrown) {
-        this.#deps.logger.warn(
-          { event: "run.recover", sandboxId: id, err: thrown },
-          "a run could not be recovered",
-        );
-      }
+      });
+    }
+    for (const sandbox of await sandboxes.list({ labels: { [RUN_LABEL]: PREPARING } })) {
+      await this.#tolerate(sandbox.id, () => discardUnprepared(this.#deps, this.#journal, sandbox));
     }
   }
 
   /** Leaves the runs going; another process finds them without an owner. */
   async close(): Promise<void> {
     await this.#active.close();
+  }
+
+  /** One run that cannot be recovered now is no reason to leave the others. */
+  async #tolerate(sandboxId: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      const { code, message } = toAidoError(thrown);
+      this.#deps.logger.warn(
+        { event: "run.recover", sandboxId, code, message },
+        "A run could not be recovered",
+      );
+    }
   }
 
   async #recover(sandboxId: string): Promise<void> {
