@@ -1,9 +1,8 @@
-import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { AidoError, type OutputChunk, type OutputRange, type OutputStream } from "@aido/sdk/protocol";
+import { AidoError, type OutputChunk, type OutputRange } from "@aido/sdk/protocol";
 import type { FollowedExec } from "./followed-exec.ts";
+import { RecordedFile } from "./recorded-file.ts";
 
-const CHUNK_BYTES = 65_536;
 const STREAMS = ["stdout", "stderr"] as const;
 
 /** Recorded output from the given offsets on. `follow` is asked again after every change, as recorders may change. */
@@ -14,7 +13,10 @@ export async function* readOutput(
   signal?: AbortSignal,
 ): AsyncGenerator<OutputChunk, void, undefined> {
   const at = { stdout: toOffset(range.stdoutOffset), stderr: toOffset(range.stderrOffset) };
-  const files: Partial<Record<OutputStream, FileHandle>> = {};
+  const files = {
+    stdout: new RecordedFile(join(directory, "stdout")),
+    stderr: new RecordedFile(join(directory, "stderr")),
+  };
   try {
     for (;;) {
       signal?.throwIfAborted();
@@ -26,8 +28,7 @@ export async function* readOutput(
         isMore = false;
         for (const stream of STREAMS) {
           if (at[stream] >= until[stream]) continue;
-          files[stream] ??= await openRecorded(join(directory, stream));
-          const data = await readAt(files[stream], at[stream], until[stream] - at[stream]);
+          const data = await files[stream].read(at[stream], until[stream] - at[stream]);
           const offset = at[stream];
           at[stream] += data.length;
           isMore = true;
@@ -42,30 +43,8 @@ export async function* readOutput(
       await exec.change(signal);
     }
   } finally {
-    for (const stream of STREAMS) await files[stream]?.close();
+    for (const stream of STREAMS) files[stream].close();
   }
-}
-
-async function readAt(file: FileHandle, position: number, available: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(Math.min(available, CHUNK_BYTES));
-  const { bytesRead } = await file.read(buffer, 0, buffer.length, position);
-  if (bytesRead === 0) throw outputLost(new Error("the recorded file is shorter than it was"));
-  return buffer.subarray(0, bytesRead);
-}
-
-async function openRecorded(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, "r");
-  } catch (error) {
-    throw outputLost(error);
-  }
-}
-
-function outputLost(cause: unknown): AidoError {
-  return new AidoError("OUTPUT_LOST", "The recorded output is no longer there", {
-    hint: "Was the sandbox destroyed meanwhile?",
-    cause,
-  });
 }
 
 function toOffset(offset: number | undefined): number {
