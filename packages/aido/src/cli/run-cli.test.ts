@@ -1,3 +1,4 @@
+import type { Sandboxes } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
 import { expect, test } from "vitest";
 import type { GlobalOptions } from "./context.ts";
@@ -221,6 +222,16 @@ test("destroy goes on after a failure and reports it", async () => {
   expect(destroyed.sort()).toEqual(["one", "two"]);
   expect(stdout).toBe("Destroyed one\nDestroyed two\n");
   expect(stderr).toContain("stuck");
+});
+
+test("a list longer than a page is shown whole", async () => {
+  const all = Array.from({ length: 450 }, (_, index) => sandboxInfo({ id: `id${index}` }));
+  const list: Sandboxes["list"] = ({ before, limit = 100 } = {}) => {
+    const from = before === undefined ? 0 : all.findIndex(({ id }) => id === before) + 1;
+    return Promise.resolve(all.slice(from, from + limit));
+  };
+  const { stdout } = await cli(["ls", "--quiet"], { sandboxes: { list } });
+  expect(stdout).toBe(all.map(({ id }) => `${id}\n`).join(""));
 });
 
 test("S0-57 rm without a name is refused; sandbox destroy takes the newest", async () => {

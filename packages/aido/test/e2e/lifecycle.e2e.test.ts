@@ -1,3 +1,4 @@
+import Database from "libsql";
 import { expect, test } from "vitest";
 import { Project } from "./project.ts";
 
@@ -85,21 +86,35 @@ test("an unknown or ambiguous sandbox is refused and the next step is named", as
   await using project = await Project.make();
   expect(await project.aido(["inspect", "nothere1"])).toMatchObject({
     code: 4,
-    stderr: expect.stringContaining("sandbox list"),
+    stderr: expect.stringContaining("aido sandbox list"),
   });
-  const ids: string[] = [];
-  // With ids of 8 letters, 40 of them share a first letter for certain.
-  await Promise.all(
-    Array.from({ length: 2 }, async () => {
-      for (let count = 0; count < 20; count += 1) {
-        ids.push((await project.json<Info>(["sandbox", "up", "--template", "bash"])).id);
-      }
-    }),
-  );
-  const letters = ids.map((id) => id[0] ?? "");
-  const shared = letters.find((letter, index) => letters.indexOf(letter) !== index) ?? "";
-  expect(await project.aido(["inspect", shared])).toMatchObject({ code: 2 });
-  expect(await project.aido(["inspect", shared, "--json"])).toMatchObject({
-    stdout: expect.stringContaining("CONTAINER_AMBIGUOUS"),
-  });
-}, 300_000);
+  const first = (await project.json<Info>(["sandbox", "up", "--template", "bash"])).id;
+  const second = (await project.json<Info>(["sandbox", "up", "--template", "bash"])).id;
+  const twin = `${first.slice(0, 4)}zzzz`;
+  rename(project, second, twin);
+  const outcome = await project.aido(["inspect", first.slice(0, 4)]);
+  const json = await project.aido(["rm", first.slice(0, 2), "--json"]);
+  rename(project, twin, second);
+  expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(first) });
+  expect(JSON.parse(json.stdout)).toMatchObject({ error: { code: "CONTAINER_AMBIGUOUS" } });
+  expect(await project.json<Info>(["inspect", first.slice(0, 4)])).toMatchObject({ id: first });
+});
+
+test("a destroyed sandbox is listed only with --all", async () => {
+  await using project = await Project.make();
+  const { id } = await project.json<Info>(["sandbox", "up", "--template", "bash"]);
+  await project.ok(["rm", id]);
+  expect(await project.json(["ls"])).toEqual([]);
+  expect(await project.json<Info[]>(["ls", "--all"])).toMatchObject([{ id, state: "deleted" }]);
+});
+
+/** Ids are random, so that two begin alike is arranged where they are kept. */
+function rename(project: Project, from: string, to: string): void {
+  const database = new Database(project.path(".aido", "aido.db"));
+  try {
+    database.exec("PRAGMA foreign_keys = OFF");
+    database.prepare("UPDATE sandboxes SET id = ? WHERE id = ?").run(to, from);
+  } finally {
+    database.close();
+  }
+}

@@ -3,6 +3,7 @@ import { AidoError } from "@aido/sdk/protocol";
 import type { CliContext } from "../context.ts";
 import { note, printResult } from "../output/print.ts";
 import { printable } from "../output/printable.ts";
+import { allSandboxes } from "./all-sandboxes.ts";
 
 export interface DestroyOptions {
   sandbox?: string;
@@ -56,7 +57,7 @@ async function resolve(
     return [...new Set(found)];
   }
   const states = ["pending", "running", "stopped"] as const;
-  if (options.all) return (await aido.sandboxes.list({ states })).map(({ id }) => id);
+  if (options.all) return (await allSandboxes(aido, { states })).map(({ id }) => id);
   const [newest] = options.latest ? await aido.sandboxes.list({ states, limit: 1 }) : [];
   if (newest) return [newest.id];
   throw options.latest

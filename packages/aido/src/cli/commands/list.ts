@@ -1,9 +1,10 @@
-import type { SandboxInfo } from "@aido/sdk/protocol";
+import { SANDBOX_STATES, type SandboxInfo } from "@aido/sdk/protocol";
 import type { CliContext } from "../context.ts";
 import { parsePairs } from "../options/pairs.ts";
 import { formatAge, formatUntil } from "../output/format.ts";
 import { note, printResult } from "../output/print.ts";
 import { type Column, table } from "../output/table.ts";
+import { allSandboxes } from "./all-sandboxes.ts";
 
 export interface ListOptions {
   all?: boolean;
@@ -13,8 +14,8 @@ export interface ListOptions {
 export async function list(context: CliContext, options: ListOptions): Promise<number> {
   const labels = parsePairs(options.label ?? [], "--label");
   const aido = await context.open();
-  const sandboxes = await aido.sandboxes.list({
-    states: options.all ? undefined : ["pending", "running", "stopped"],
+  const sandboxes = await allSandboxes(aido, {
+    states: options.all ? SANDBOX_STATES : ["pending", "running", "stopped"],
     labels: Object.keys(labels).length === 0 ? undefined : labels,
   });
   if (context.globals.quiet && !context.globals.json) {

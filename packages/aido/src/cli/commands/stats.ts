@@ -7,6 +7,7 @@ import { isBrokenPipe } from "../output/byte-sink.ts";
 import { formatBytes, formatDuration } from "../output/format.ts";
 import { note, printJsonLine, printResult } from "../output/print.ts";
 import { type Column, table } from "../output/table.ts";
+import { allSandboxes } from "./all-sandboxes.ts";
 
 export interface StatsOptions {
   watch?: boolean;
@@ -88,7 +89,7 @@ async function sample(
 ): Promise<Sample[]> {
   const infos =
     sandbox === undefined
-      ? await aido.sandboxes.list({ states: ["running"] })
+      ? await allSandboxes(aido, { states: ["running"] })
       : [await aido.sandboxes.get(sandbox)];
   const samples: Sample[] = [];
   for (const { id, name, limits } of infos) {

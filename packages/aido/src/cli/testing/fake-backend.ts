@@ -1,4 +1,4 @@
-import type { Aido, Execs, Files, Runs, Sandboxes } from "@aido/sdk";
+import type { Aido, Execs, Files, History, Runs, Sandboxes } from "@aido/sdk";
 import {
   AidoError,
   type EvidenceEntry,
@@ -13,6 +13,7 @@ export interface FakeBackendParts {
   execs?: Partial<Execs>;
   files?: Partial<Files>;
   runs?: Partial<Runs>;
+  history?: Partial<History>;
   evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
 }
 
@@ -29,6 +30,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
       verify: () => Promise.resolve(verdicts),
     },
     runs: only("runs", parts.runs),
+    history: only("history", parts.history),
     close: () => Promise.resolve(),
   };
 }
