@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "tools.h"
 
 static void say(int fd, const char *text) {
   if (write(fd, text, strlen(text)) < 0) return;
@@ -21,6 +22,7 @@ int main(int argc, char **argv) {
   if (strcmp(command, "supervise") == 0) return supervise_main(argc - 1, argv + 1);
   if (strcmp(command, "connect") == 0) return connect_main(argc - 1, argv + 1);
   if (strcmp(command, "launch") == 0) return launch_main(argc - 1, argv + 1);
+  if (strcmp(command, "tool") == 0) return tool_main(argc - 2, argv + 2);
   if (strcmp(command, "--version") == 0) {
     say(1, "aido-agent " AGENT_VERSION " protocol 1\n");
     return 0;
@@ -30,6 +32,7 @@ int main(int argc, char **argv) {
       "       aido-agent connect --socket PATH\n"
       "       aido-agent launch [--cgroup-procs FILE]... [--uid N --gid N] [--rlimit NAME=N]... [--pidfile FILE]\n"
       "                         [--log FILE] -- PROGRAM [ARGUMENT]...\n"
+      "       aido-agent tool NAME [ARGUMENT]...\n"
       "       aido-agent --version\n");
   return 125;
 }
