@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { closeSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,16 +12,21 @@ import { docker } from "./docker-cli.ts";
 const run = promisify(execFile);
 const script = (name: string) => fileURLToPath(new URL(`../../../../scripts/${name}`, import.meta.url));
 
-/** A second Docker engine beside the machine's own, with nothing in common but the kernel. Has no bridge network. */
+/**
+ * A second Docker engine beside the machine's own, with nothing in common but the kernel. It has a bridge of its own:
+ * told to have none, it would delete the other engine's.
+ */
 export class OwnEngine implements AsyncDisposable {
   readonly host: string;
   readonly #process: ChildProcess;
   readonly #directory: string;
+  readonly #bridge: string;
 
-  private constructor(host: string, process: ChildProcess, directory: string) {
+  private constructor(host: string, process: ChildProcess, directory: string, bridge: string) {
     this.host = host;
     this.#process = process;
     this.#directory = directory;
+    this.#bridge = bridge;
   }
 
   static async start(config: object = {}): Promise<OwnEngine> {
@@ -28,18 +34,20 @@ export class OwnEngine implements AsyncDisposable {
     const at = (name: string) => join(directory, name);
     const host = `unix://${at("docker.sock")}`;
     await writeFile(at("daemon.json"), JSON.stringify(config));
+    const bridge = await addBridge();
     const log = openSync(at("log"), "w");
     const child = spawn(
       "dockerd",
       [
         ...["--config-file", at("daemon.json"), "--host", host, "--pidfile", at("docker.pid")],
-        ...["--data-root", at("data"), "--exec-root", at("exec"), "--bridge=none", "--iptables=false"],
+        ...["--data-root", at("data"), "--exec-root", at("exec"), "--bridge", bridge],
+        ...["--iptables=false", "--ip-forward=false", "--ip-masq=false"],
         ...["--containerd-namespace", "aido-test", "--containerd-plugins-namespace", "aido-test-plugins"],
       ],
       { stdio: ["ignore", log, log] },
     );
     closeSync(log);
-    const engine = new OwnEngine(host, child, directory);
+    const engine = new OwnEngine(host, child, directory, bridge);
     try {
       await until(
         "the engine answers",
@@ -71,8 +79,18 @@ export class OwnEngine implements AsyncDisposable {
       child.kill("SIGTERM");
       await ended;
     }
+    await run("ip", ["link", "delete", this.#bridge]);
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** Its addresses are of the range set aside for measuring networks, which no real one uses. */
+async function addBridge(): Promise<string> {
+  const [high = 0, low = 0] = randomBytes(2);
+  const name = `aidot${high.toString(16)}x${low.toString(16)}`;
+  await run("ip", ["link", "add", name, "type", "bridge"]);
+  await run("ip", ["address", "add", `198.${18 + (high % 2)}.${low}.1/24`, "dev", name]);
+  return name;
 }
 
 /** Where gVisor's runtime is; fetched when it is not there yet. */

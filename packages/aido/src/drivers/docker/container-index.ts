@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { Container } from "../../core/driver/driver.ts";
 import type { Engine } from "./engine.ts";
@@ -12,6 +13,8 @@ export interface Place {
 }
 
 const INSPECTS_AT_ONCE = 8;
+const NAMED_DEADLINE_MS = 10_000;
+const NAMED_POLL_MS = 20;
 
 /** Finds the containers of one scope by their labels. */
 export class ContainerIndex {
@@ -40,6 +43,19 @@ export class ContainerIndex {
     return places;
   }
 
+  /** The engine takes a name before the container can be seen. Undefined when the name turns out to be someone else's. */
+  async awaitNamed(sandboxId: string, name: string): Promise<Container | undefined> {
+    const deadline = performance.now() + NAMED_DEADLINE_MS;
+    while (performance.now() < deadline) {
+      const place = (await this.findAll(sandboxId))[0];
+      if (place !== undefined) return this.find(sandboxId, place.containerId);
+      const holder = await this.find(sandboxId, name);
+      if (holder !== undefined && holder.sandboxId !== sandboxId) return undefined;
+      await sleep(NAMED_POLL_MS);
+    }
+    return undefined;
+  }
+
   forget(sandboxId: string): void {
     this.#places.delete(sandboxId);
   }
@@ -65,7 +81,7 @@ export class ContainerIndex {
   }
 
   async inspect(sandboxId: string, containerId: string): Promise<Container> {
-    const container = this.#engine.docker.getContainer(containerId);
+    const container = this.#engine.docker.getContainer(encodeURIComponent(containerId));
     const raw = await this.#engine.call({ doing: "inspecting the sandbox", sandboxId }, (abortSignal) =>
       container.inspect({ abortSignal }),
     );

@@ -76,9 +76,8 @@ export class DockerDriver implements Driver {
       return await this.#index.inspect(spec.sandboxId, containerId);
     } catch (thrown) {
       // Another process may have made it in between; a name that something else has stays an error.
-      const other = isAidoError(thrown, "CONTAINER_NAME_TAKEN")
-        ? await this.inspect(spec.sandboxId)
-        : undefined;
+      const isTaken = isAidoError(thrown, "CONTAINER_NAME_TAKEN");
+      const other = isTaken ? await this.#index.awaitNamed(spec.sandboxId, spec.name) : undefined;
       if (other === undefined) throw thrown;
       return other;
     }

@@ -25,11 +25,11 @@ interface RawInfo {
   DockerRootDir?: string;
 }
 
-export async function readEngineInfo(engine: Engine, signal?: AbortSignal): Promise<EngineInfo> {
-  const info = await engine.call(
-    { doing: "asking Docker what it can do" },
-    (): Promise<RawInfo> => engine.docker.info(),
-    { signal },
+export async function readEngineInfo(engine: Engine): Promise<EngineInfo> {
+  // The library's types leave out the options that its code takes.
+  const ask = engine.docker.info.bind(engine.docker) as unknown as (options: object) => Promise<RawInfo>;
+  const info = await engine.call({ doing: "asking Docker what it can do" }, (abortSignal) =>
+    ask({ abortSignal }),
   );
   const security = info.SecurityOptions ?? [];
   return {

@@ -47,7 +47,7 @@ export class Engine {
     }, timeoutMs);
     signal?.addEventListener("abort", cancel, { once: true });
     try {
-      return await Promise.race([request(controller.signal), aborted(controller.signal)]);
+      return await orAborted(request(controller.signal), controller.signal);
     } catch (thrown) {
       if (signal?.aborted === true) throw signal.reason;
       throw translateDockerError(thrown, {
@@ -61,15 +61,19 @@ export class Engine {
     }
   }
 
-  /** Asked once; `fresh` asks again, for those who report to people. */
-  info(options: { signal?: AbortSignal | undefined; fresh?: boolean } = {}): Promise<EngineInfo> {
-    if (this.#info !== undefined && options.fresh !== true) return this.#info;
-    const asked = readEngineInfo(this, options.signal);
-    this.#info = asked;
-    asked.catch(() => {
-      if (this.#info === asked) this.#info = undefined;
-    });
-    return asked;
+  /** Asked once for all callers, so that no one's abort is another's; `fresh` asks again, for those who report to people. */
+  async info(options: { signal?: AbortSignal | undefined; fresh?: boolean } = {}): Promise<EngineInfo> {
+    const { signal } = options;
+    signal?.throwIfAborted();
+    if (this.#info === undefined || options.fresh === true) {
+      const asked = readEngineInfo(this);
+      this.#info = asked;
+      asked.catch(() => {
+        if (this.#info === asked) this.#info = undefined;
+      });
+    }
+    if (signal === undefined) return this.#info;
+    return orAborted(this.#info, signal);
   }
 
   close(): void {
@@ -77,9 +81,11 @@ export class Engine {
   }
 }
 
-/** Not every request of the library takes a signal; its time limit holds all the same. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener("abort", () => reject(new Error("aborted")), { once: true });
+/** Ends with the signal, too: not every request of the library takes one. */
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }

@@ -4,7 +4,7 @@ import { LABEL } from "./labels.ts";
 
 export function toContainer(raw: Docker.ContainerInspectInfo): Container {
   const state = toState(raw.State.Status);
-  const labels = raw.Config.Labels;
+  const labels = raw.Config.Labels ?? {};
   const [uid = 0, gid = 0] = (labels[LABEL.user] ?? "").split(":").map(Number);
   return {
     sandboxId: labels[LABEL.sandbox] ?? "",
