@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { userInfo } from "node:os";
-import { chooseDriver } from "./compose/choose-driver.ts";
+import { chooseDriver, whyDockerIsSilent } from "./compose/choose-driver.ts";
 import type { Config } from "./config/config.ts";
 import type { DriverChoice } from "./config/settings.ts";
 import type { CoreAido } from "./core/core-aido.ts";
@@ -22,9 +22,12 @@ export async function openAido(options: OpenOptions): Promise<CoreAido> {
   const { config } = options;
   const { DataDir } = await import("./core/data-dir.ts");
   const dataDir = new DataDir(config.dataDir);
+  // The engine answers while the store is opened.
+  const silence = config.driver === "auto" ? whyDockerIsSilent(config) : Promise.resolve(undefined);
+  silence.catch(() => undefined);
   const store = await openStore(dataDir.database);
   try {
-    const driver = await chooseDriver({ config, dataDir, onProgress: options.onProgress });
+    const driver = await chooseDriver({ config, dataDir, onProgress: options.onProgress }, silence);
     return await wire({ ...options, actor: options.actor ?? userName() }, { driver, store, dataDir });
   } catch (thrown) {
     await store.close();
@@ -51,20 +54,35 @@ async function wire(
   { config, logger, actor }: OpenOptions & { actor: string },
   adapters: { driver: Driver; store: Store; dataDir: import("./core/data-dir.ts").DataDir },
 ): Promise<CoreAido> {
-  const [core, clocks, ids, identity, evidences, supervisions, sandboxes, execs, files, runs, nanoid] =
-    await Promise.all([
-      import("./core/core-aido.ts"),
-      import("./core/system-clock.ts"),
-      import("./core/ids.ts"),
-      import("./core/process-identity.ts"),
-      import("./core/evidence/evidence-log.ts"),
-      import("./core/supervisor/supervisors.ts"),
-      import("./core/sandbox/sandbox-service.ts"),
-      import("./core/exec/exec-service.ts"),
-      import("./core/files/file-service.ts"),
-      import("./core/run/run-service.ts"),
-      import("nanoid"),
-    ]);
+  const [
+    core,
+    clocks,
+    ids,
+    identity,
+    evidences,
+    supervisions,
+    sandboxes,
+    execs,
+    files,
+    runs,
+    histories,
+    tracking,
+    nanoid,
+  ] = await Promise.all([
+    import("./core/core-aido.ts"),
+    import("./core/system-clock.ts"),
+    import("./core/ids.ts"),
+    import("./core/process-identity.ts"),
+    import("./core/evidence/evidence-log.ts"),
+    import("./core/supervisor/supervisors.ts"),
+    import("./core/sandbox/sandbox-service.ts"),
+    import("./core/exec/exec-service.ts"),
+    import("./core/files/file-service.ts"),
+    import("./core/run/run-service.ts"),
+    import("./core/history/history-service.ts"),
+    import("./core/history/tracked-execs.ts"),
+    import("nanoid"),
+  ]);
   const { driver, store, dataDir } = adapters;
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
   const clock = new clocks.SystemClock();
@@ -77,12 +95,15 @@ async function wire(
     ...shared,
     processes,
     profile: config.profile,
+    onCreated: (record) => (record.history ? history.begin(record) : Promise.resolve()),
     overrides: { image: config.defaultImage, limits: config.limits, ttlMs: config.ttlMs },
   });
   const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });
+  const history = new histories.HistoryService({ ...shared, sandboxes: sandboxService });
   return new core.CoreAido({
     sandboxes: sandboxService,
-    execs: execService,
+    execs: new tracking.TrackedExecs(execService, history, sandboxService),
+    history,
     files: new files.FileService({ ...shared, sandboxes: sandboxService }),
     evidence,
     runs: new runs.RunService({

@@ -1,4 +1,4 @@
-import { request } from "node:http";
+import { connect } from "node:net";
 import { AidoError, toAidoError } from "@aido/sdk/protocol";
 import type { Config } from "../config/config.ts";
 import { searchPath } from "../config/process-config.ts";
@@ -17,13 +17,15 @@ export interface DriverContext {
 }
 
 /** The driver that is named, or with `auto` Docker when it answers, else the local one. */
-export async function chooseDriver(context: DriverContext): Promise<Driver> {
+export async function chooseDriver(
+  context: DriverContext,
+  dockerSilence: Promise<string | undefined>,
+): Promise<Driver> {
   const { driver } = context.config;
   if (driver === "docker") return await openDocker(context);
   if (driver === "local") return await openLocal(context);
-  const silence = await whyDockerIsSilent(context.config);
-  if (silence === undefined) return await openDocker(context);
-  return await openLocal(context, silence);
+  const silence = await dockerSilence;
+  return silence === undefined ? await openDocker(context) : await openLocal(context, silence);
 }
 
 export async function openDocker({ config, dataDir }: DriverContext): Promise<Driver> {
@@ -61,25 +63,36 @@ export async function openLocal(
   });
 }
 
-/** Undefined when an engine answers. A plain request: the engine's library takes longer to load than this to run. */
+/** Undefined when an engine answers. One line on a socket: the engine's library takes longer to load than this. */
 export async function whyDockerIsSilent(config: Config): Promise<string | undefined> {
   const { toEngineAddress } = await import("../drivers/docker/engine-address.ts");
   const { text, options } = toEngineAddress(config.dockerHost, config.dockerCertPath);
   // Engines behind TLS and ssh are named on purpose; whether they answer is seen when they are used.
   if (options.protocol !== "http") return undefined;
   const { socketPath, host, port } = options;
-  const where = socketPath === undefined ? { host: String(host), port: Number(port) } : { socketPath };
+  const where = socketPath === undefined ? { host: String(host), port: Number(port) } : { path: socketPath };
+  const silent = (why: string) => `Docker at ${text} does not answer: ${why}`;
   return await new Promise((resolve) => {
-    const ping = request({ ...where, path: "/_ping", timeout: PING_LIMIT_MS }, (response) => {
-      response.resume();
-      const isEngine = response.statusCode === 200;
-      resolve(isEngine ? undefined : `Docker at ${text} answers with status ${response.statusCode}`);
+    const socket = connect(where);
+    const end = (answer: string | undefined) => {
+      clearTimeout(limit);
+      socket.destroy();
+      resolve(answer);
+    };
+    const limit = setTimeout(() => end(silent(`nothing within ${PING_LIMIT_MS} ms`)), PING_LIMIT_MS);
+    socket.on("connect", () =>
+      socket.write("GET /_ping HTTP/1.1\r\nHost: docker\r\nConnection: close\r\n\r\n"),
+    );
+    socket.on("data", (data) => {
+      const status = data.toString("latin1").split("\r\n", 1)[0] ?? "";
+      end(
+        /^HTTP\/1\.\d 200\b/.test(status)
+          ? undefined
+          : silent(`it says ${JSON.stringify(status.slice(0, 60))}`),
+      );
     });
-    const limit = setTimeout(() => ping.destroy(new Error("no answer in time")), PING_LIMIT_MS);
-    ping.on("timeout", () => ping.destroy(new Error("no answer in time")));
-    ping.on("error", (error) => resolve(`Docker at ${text} does not answer: ${error.message}`));
-    ping.on("close", () => clearTimeout(limit));
-    ping.end();
+    socket.on("error", (error) => end(silent(error.message)));
+    socket.on("close", () => end(silent("it closed the connection")));
   });
 }
 
