@@ -16,8 +16,8 @@ export interface BwrapLayout {
   /** Mounted at the workdir unless one of the sandbox's mounts is. */
   work: string;
   memoryCgroup: string | undefined;
-  /** Bytes that each memory-backed directory may hold. */
-  temporaryBytes: number;
+  /** Options of each memory-backed directory. */
+  temporary: readonly string[];
   /** A program of the host that bounds the number of processes, where no control group does. */
   prlimit: string | undefined;
   seccompFd: number;
@@ -40,9 +40,9 @@ export function bwrapArguments(layout: BwrapLayout): string[] {
     ...hostPrograms(),
     ...etc(layout),
     ...["--proc", "/proc", "--dev", "/dev"],
-    ...temporary("/tmp", layout.temporaryBytes),
-    ...temporary("/var/tmp", layout.temporaryBytes),
-    ...temporary("/run", layout.temporaryBytes),
+    ...[...layout.temporary, "--tmpfs", "/tmp"],
+    ...[...layout.temporary, "--tmpfs", "/var/tmp"],
+    ...[...layout.temporary, "--tmpfs", "/run"],
     ...mounts(layout),
     ...["--ro-bind", layout.reach(layout.agentPath), AGENT_INSIDE],
     ...(layout.memoryCgroup === undefined ? [] : ["--ro-bind", layout.memoryCgroup, CGROUP_INSIDE]),
@@ -79,10 +79,6 @@ function etc(layout: BwrapLayout): string[] {
     "/etc",
     ...shared.filter((path) => existsSync(path)).flatMap((path) => ["--ro-bind", realpathSync(path), path]),
   ];
-}
-
-function temporary(path: string, bytes: number): string[] {
-  return ["--size", `${bytes}`, "--perms", "1777", "--tmpfs", path];
 }
 
 function mounts(layout: BwrapLayout): string[] {

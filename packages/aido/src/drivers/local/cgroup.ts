@@ -65,7 +65,7 @@ export class Cgroup {
   /** Ends whatever process is in one of the groups. */
   kill(): void {
     for (const directory of this.#directories()) {
-      for (const pid of processesIn(directory)) process.kill(pid, "SIGKILL");
+      for (const pid of processesIn(directory)) killProcess(pid);
     }
   }
 
@@ -156,9 +156,22 @@ function scaled(value: number | undefined, factor: number): number | undefined {
 
 function processesIn(directory: string): number[] {
   try {
-    return readFileSync(join(directory, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
+    return readFileSync(join(directory, "cgroup.procs"), "utf8").split("\n").map(Number).filter(isKillable);
   } catch {
     return [];
+  }
+}
+
+/** Processes of a namespace that is not below ours are listed as 0, which would name our own group. */
+function isKillable(pid: number): boolean {
+  return pid > 1 && pid !== process.pid;
+}
+
+function killProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== "ESRCH") throw thrown;
   }
 }
 

@@ -19,9 +19,6 @@ const TAKEN = [
 
 /** Refuses what the local driver cannot give, before anything is made. */
 export function checkSpec(spec: ContainerSpec): void {
-  if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/.test(spec.sandboxId)) {
-    throw new AidoError("VALIDATION_ERROR", `${JSON.stringify(spec.sandboxId)} is no sandbox id`);
-  }
   if (spec.isolation !== "container") {
     throw new AidoError("ISOLATION_UNAVAILABLE", `The local driver has no isolation ${spec.isolation}`, {
       hint: "`aido doctor` says what this machine can do.",

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { AidoError } from "@aido/sdk/protocol";
@@ -14,25 +14,23 @@ import { Cgroup } from "./cgroup.ts";
 import { type CgroupHierarchy, findCgroupHierarchy } from "./cgroup-hierarchy.ts";
 import { checkSpec } from "./check-spec.ts";
 import { connectSocket } from "./connect-socket.ts";
-import { endSandboxProcesses, until } from "./end-processes.ts";
 import { ensureProgram } from "./ensure-packages.ts";
-import { toHostname, writeEtc } from "./etc-files.ts";
-import { giveToUser } from "./give-to-user.ts";
 import { hostRuntime, VISIBLE_PATH } from "./host-image.ts";
-import { hostUser } from "./host-user.ts";
-import { launchSandbox } from "./launch-sandbox.ts";
 import { examineMachine, type Machine, toCapabilities } from "./machine.ts";
-import { bootId } from "./process-table.ts";
+import { prepareSandbox } from "./prepare-sandbox.ts";
 import { processUsage } from "./process-usage.ts";
-import { livingSupervisor, sandboxEnd, toContainer } from "./sandbox-container.ts";
+import { livingSupervisor, toContainer } from "./sandbox-container.ts";
+import {
+  cleanCgroup,
+  endSandbox,
+  recordSupervisor,
+  type SandboxPlace,
+  startSandbox,
+} from "./sandbox-life.ts";
 import { withSandboxLock } from "./sandbox-lock.ts";
 import { SandboxPaths } from "./sandbox-paths.ts";
 import { readState, type SandboxState, writeState } from "./sandbox-state.ts";
 import { watchEnds } from "./watch-ends.ts";
-
-const DEFAULT_USER = { uid: 1000, gid: 1000 };
-/** From the end of a sandbox's first process until bubblewrap has noted its exit code and left the control group. */
-const SETTLE_LIMIT_MS = 5_000;
 
 export interface LocalDriverOptions {
   /** A directory of the driver's own, `<dataDir>/local`. */
@@ -84,24 +82,7 @@ export class LocalDriver implements Driver {
     return await this.#change(spec.sandboxId, signal, async () => {
       const existing = readState(paths.directory);
       if (existing !== undefined) return this.#container(existing);
-      const user = spec.user ?? DEFAULT_USER;
-      const hostUid = this.#isRoot ? hostUser(paths.directory) : undefined;
-      await mkdir(paths.run, { recursive: true, mode: 0o700 });
-      await mkdir(paths.work, { recursive: true, mode: 0o755 });
-      await writeEtc(paths.etc, { hostname: toHostname(spec.name), home: spec.workdir, ...user });
-      if (hostUid !== undefined) {
-        for (const path of [paths.work, paths.etc, ...spec.mounts.map((mount) => mount.source)]) {
-          await giveToUser(path, hostUid);
-        }
-      }
-      const { sandboxId, name, image, network, limits, workdir, mounts, labels } = spec;
-      const state: SandboxState = {
-        version: 1,
-        ...{ sandboxId, name, image, network, limits, user, hostUid, workdir, mounts, labels },
-        createdAt: new Date().toISOString(),
-        start: undefined,
-        end: undefined,
-      };
+      const state = await prepareSandbox(spec, paths, this.#isRoot);
       writeState(paths.directory, state);
       return this.#container(state);
     });
@@ -114,44 +95,26 @@ export class LocalDriver implements Driver {
       const machine = await this.#examine();
       const running = livingSupervisor(state, paths);
       if (running !== undefined) {
-        if (state.start?.supervisor === undefined) this.#recordStart(state, running);
+        recordSupervisor(state, paths, running);
         return;
       }
-      const cgroup = this.#cgroup(sandboxId);
-      await this.#clean(cgroup);
-      const cgroupProcs = cgroup?.create(state.limits) ?? [];
-      const startedAt = new Date().toISOString();
-      await rm(paths.status, { force: true });
-      // Written before the launch: whoever finds it without a supervisor looks for one that was not recorded.
-      const starting = {
-        ...state,
-        start: { startedAt, bootId: bootId(), supervisor: undefined },
-        end: undefined,
-      };
-      writeState(paths.directory, starting);
-      const supervisor = await launchSandbox({
-        ...{ bwrap: machine.bwrap, agentPath: this.#options.agentPath, paths, cgroupProcs, signal },
-        processor: machine.processor,
-        layout: {
+      await startSandbox({
+        ...{
           state,
-          hostname: toHostname(state.name),
+          paths,
+          machine,
+          signal,
+          cgroup: this.#cgroup(sandboxId),
           agentPath: this.#options.agentPath,
-          etc: paths.etc,
-          work: paths.work,
-          memoryCgroup: cgroup?.memoryDirectory,
-          temporaryBytes: state.limits.memoryBytes,
-          prlimit: this.#cgroups?.parents.pids === undefined ? machine.prlimit : undefined,
         },
-        rlimits: { core: 0, nofile: state.limits.openFiles },
       });
-      this.#recordStart(starting, supervisor);
     });
   }
 
   async stop(sandboxId: string, graceMs: number, signal?: AbortSignal): Promise<void> {
     await this.#change(sandboxId, signal, async () => {
       const state = readState(this.#paths(sandboxId).directory);
-      if (state !== undefined) await this.#end(state, graceMs, signal);
+      if (state !== undefined) await endSandbox(this.#place(state), graceMs, signal);
     });
   }
 
@@ -159,10 +122,11 @@ export class LocalDriver implements Driver {
     const paths = this.#paths(sandboxId);
     await this.#change(sandboxId, undefined, async () => {
       const state = readState(paths.directory);
-      if (state !== undefined) await this.#end(state, 0);
-      await this.#clean(this.#cgroup(sandboxId));
+      if (state !== undefined) await endSandbox(this.#place(state), 0);
+      const cgroup = this.#cgroup(sandboxId);
+      await cleanCgroup(cgroup);
       await removeTree(paths.directory);
-      this.#cgroup(sandboxId)?.removeScope();
+      cgroup?.removeScope();
     });
   }
 
@@ -232,34 +196,6 @@ export class LocalDriver implements Driver {
     return this.#machine;
   }
 
-  async #end(state: SandboxState, graceMs: number, signal?: AbortSignal): Promise<void> {
-    if (state.start === undefined || state.end !== undefined) return;
-    const paths = this.#paths(state.sandboxId);
-    const supervisor = livingSupervisor(state, paths);
-    if (supervisor !== undefined) {
-      await endSandboxProcesses(supervisor, graceMs, signal);
-      await until(() => sandboxEnd(state, paths, undefined).exitCode !== undefined, SETTLE_LIMIT_MS);
-    }
-    const cgroup = this.#cgroup(state.sandboxId);
-    writeState(paths.directory, { ...state, end: sandboxEnd(state, paths, cgroup) });
-    await this.#clean(cgroup);
-    await rm(paths.socket, { force: true });
-  }
-
-  /** Whatever is left in the control groups belongs to a start that was cut short before it was recorded. */
-  async #clean(cgroup: Cgroup | undefined): Promise<void> {
-    if (cgroup === undefined) return;
-    await until(() => {
-      cgroup.kill();
-      return cgroup.remove();
-    }, SETTLE_LIMIT_MS);
-  }
-
-  #recordStart(state: SandboxState, supervisor: NonNullable<SandboxState["start"]>["supervisor"]): void {
-    if (state.start === undefined) return;
-    writeState(this.#paths(state.sandboxId).directory, { ...state, start: { ...state.start, supervisor } });
-  }
-
   async #change<Result>(
     sandboxId: string,
     signal: AbortSignal | undefined,
@@ -278,6 +214,11 @@ export class LocalDriver implements Driver {
 
   #container(state: SandboxState): Container {
     return toContainer(state, this.#paths(state.sandboxId), this.#cgroup(state.sandboxId));
+  }
+
+  #place(state: SandboxState): SandboxPlace {
+    const { sandboxId } = state;
+    return { state, paths: this.#paths(sandboxId), cgroup: this.#cgroup(sandboxId) };
   }
 
   #cgroup(sandboxId: string): Cgroup | undefined {

@@ -18,6 +18,9 @@ import { checkUserNamespaces } from "./user-namespaces.ts";
 export interface Machine {
   bwrap: string;
   version: string;
+  /** Options that only newer releases of bubblewrap have. */
+  canSizeTemporary: boolean;
+  canSetPermissions: boolean;
   processor: Processor;
   isRoot: boolean;
   cgroups: CgroupHierarchy | undefined;
@@ -39,7 +42,7 @@ export async function examineMachine(root: string, options: PackageOptions): Pro
   const user = options.isRoot ? hostUser(root) : undefined;
   return {
     bwrap,
-    version: await checkedVersion(root, bwrap, user),
+    ...(await checkedBwrap(root, bwrap, user)),
     processor: process.arch,
     isRoot: options.isRoot,
     cgroups: findCgroupHierarchy(),
@@ -53,22 +56,33 @@ function isAtLeast(version: string, major: number, minor: number): boolean {
   return first > major || (first === major && second >= minor);
 }
 
+type CheckedBwrap = Pick<Machine, "version" | "canSizeTemporary" | "canSetPermissions">;
+
 /** Trying costs as much as a whole start, so a success is remembered until bubblewrap or the boot changes. */
-async function checkedVersion(root: string, bwrap: string, user: number | undefined): Promise<string> {
+async function checkedBwrap(root: string, bwrap: string, user: number | undefined): Promise<CheckedBwrap> {
   const memory = join(root, ".checked.json");
-  const key = `${bootId()} ${bwrap} ${statSync(bwrap).mtimeMs} ${user ?? process.getuid?.()}`;
+  const key = `1 ${bootId()} ${bwrap} ${statSync(bwrap).mtimeMs} ${user ?? process.getuid?.()}`;
   try {
-    const known = JSON.parse(readFileSync(memory, "utf8")) as { key: string; version: string };
-    if (known.key === key) return known.version;
+    const { key: known, ...checked } = JSON.parse(readFileSync(memory, "utf8")) as CheckedBwrap & {
+      key: string;
+    };
+    if (known === key) return checked;
   } catch {
     // Nothing is known yet.
   }
   await checkUserNamespaces(bwrap, user === undefined ? undefined : { uid: user, gid: user });
-  const { stdout } = await promisify(execFile)(bwrap, ["--version"], { timeout: 10_000 });
+  const ask = async (option: string) =>
+    (await promisify(execFile)(bwrap, [option], { timeout: 10_000 })).stdout;
+  const [version, help] = await Promise.all([ask("--version"), ask("--help")]);
+  const checked = {
+    version: version.trim(),
+    canSizeTemporary: help.includes("--size "),
+    canSetPermissions: help.includes("--perms "),
+  };
   mkdirSync(root, { recursive: true, mode: 0o700 });
-  writeFileSync(`${memory}.${process.pid}`, JSON.stringify({ key, version: stdout.trim() }));
+  writeFileSync(`${memory}.${process.pid}`, JSON.stringify({ key, ...checked }));
   renameSync(`${memory}.${process.pid}`, memory);
-  return stdout.trim();
+  return checked;
 }
 
 export function toCapabilities(machine: Machine): DriverCapabilities {

@@ -1,10 +1,14 @@
 import { join } from "node:path";
+import { AidoError } from "@aido/sdk/protocol";
 
 /** One sandbox's directory below the driver's root. Only `work` and `etc` are visible inside. */
 export class SandboxPaths {
   readonly directory: string;
 
   constructor(root: string, sandboxId: string) {
+    if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/.test(sandboxId)) {
+      throw new AidoError("VALIDATION_ERROR", `${JSON.stringify(sandboxId)} is no sandbox id`);
+    }
     this.directory = join(root, sandboxId);
   }
 

@@ -1,0 +1,83 @@
+import { rm } from "node:fs/promises";
+import type { Cgroup } from "./cgroup.ts";
+import { endSandboxProcesses, until } from "./end-processes.ts";
+import { toHostname } from "./etc-files.ts";
+import { launchSandbox } from "./launch-sandbox.ts";
+import type { Machine } from "./machine.ts";
+import { bootId, type ProcessIdentity } from "./process-table.ts";
+import { livingSupervisor, sandboxEnd } from "./sandbox-container.ts";
+import type { SandboxPaths } from "./sandbox-paths.ts";
+import { type SandboxState, writeState } from "./sandbox-state.ts";
+
+/** From the end of a sandbox's first process until bubblewrap has noted its exit code and left the control group. */
+const SETTLE_LIMIT_MS = 5_000;
+
+export interface SandboxPlace {
+  state: SandboxState;
+  paths: SandboxPaths;
+  cgroup: Cgroup | undefined;
+}
+
+export interface SandboxStartOptions extends SandboxPlace {
+  machine: Machine;
+  agentPath: string;
+  signal: AbortSignal | undefined;
+}
+
+/** Starts a sandbox that does not run. Whoever calls holds its lock. */
+export async function startSandbox(options: SandboxStartOptions): Promise<void> {
+  const { state, paths, cgroup, machine, agentPath, signal } = options;
+  await cleanCgroup(cgroup);
+  const cgroupProcs = cgroup?.create(state.limits) ?? [];
+  await rm(paths.status, { force: true });
+  // Written before the launch: whoever finds it without a supervisor looks for one that was not recorded.
+  const start = { startedAt: new Date().toISOString(), bootId: bootId(), supervisor: undefined };
+  const starting = { ...state, start, end: undefined };
+  writeState(paths.directory, starting);
+  const supervisor = await launchSandbox({
+    ...{ bwrap: machine.bwrap, processor: machine.processor, agentPath, paths, cgroupProcs, signal },
+    layout: {
+      ...{ state, agentPath, etc: paths.etc, work: paths.work, memoryCgroup: cgroup?.memoryDirectory },
+      hostname: toHostname(state.name),
+      temporary: [
+        ...(machine.canSizeTemporary ? ["--size", `${state.limits.memoryBytes}`] : []),
+        ...(machine.canSetPermissions ? ["--perms", "1777"] : []),
+      ],
+      prlimit: machine.cgroups?.parents.pids === undefined ? machine.prlimit : undefined,
+    },
+    rlimits: { core: 0, nofile: state.limits.openFiles },
+  });
+  recordSupervisor(starting, paths, supervisor);
+}
+
+export function recordSupervisor(
+  state: SandboxState,
+  paths: SandboxPaths,
+  supervisor: ProcessIdentity,
+): void {
+  if (state.start === undefined || state.start.supervisor !== undefined) return;
+  writeState(paths.directory, { ...state, start: { ...state.start, supervisor } });
+}
+
+/** Ends what runs and records how it ended. Nothing to do for a sandbox that never ran or is known to have ended. */
+export async function endSandbox(place: SandboxPlace, graceMs: number, signal?: AbortSignal): Promise<void> {
+  const { state, paths, cgroup } = place;
+  if (state.start === undefined || state.end !== undefined) return;
+  const supervisor = livingSupervisor(state, paths);
+  if (supervisor !== undefined) {
+    await endSandboxProcesses(supervisor, graceMs, signal);
+    await until(() => sandboxEnd(state, paths, undefined).exitCode !== undefined, SETTLE_LIMIT_MS);
+  }
+  writeState(paths.directory, { ...state, end: sandboxEnd(state, paths, cgroup) });
+  await cleanCgroup(cgroup);
+  await rm(paths.socket, { force: true });
+}
+
+/** Whatever is left in the control groups belongs to a start that was cut short before it was recorded. */
+export async function cleanCgroup(cgroup: Cgroup | undefined): Promise<void> {
+  if (cgroup === undefined) return;
+  await until(() => {
+    cgroup.kill();
+    return cgroup.remove();
+  }, SETTLE_LIMIT_MS);
+}
