@@ -89,7 +89,6 @@ export class ExecBed<D extends Driver> implements AsyncDisposable {
       supervisors,
       close: async () => {
         await execs.close();
-        await files.close();
         supervisors.close();
       },
       die: () => supervisors.close(),

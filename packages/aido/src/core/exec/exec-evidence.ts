@@ -1,8 +1,15 @@
 import type { EvidenceSink } from "../evidence/evidence-sink.ts";
 import type { ExecRecord } from "../store/store.ts";
 import type { EndFrame } from "../supervisor/frames.ts";
+import { END_FLAG } from "../supervisor/protocol.ts";
 import type { ExecSpec } from "../supervisor/supervisor.ts";
 import type { OwnExec } from "./own-exec.ts";
+
+/** `outputCutOff`: a background child kept an output open beyond the command's end, and its later words are not kept. */
+function usage(frame: EndFrame): Readonly<Record<string, unknown>> {
+  const outputCutOff = (frame.flags & END_FLAG.cutOff) !== 0;
+  return { cpuMs: frame.cpuMs, maxRssBytes: frame.maxRssBytes, ...(outputCutOff ? { outputCutOff } : {}) };
+}
 
 /** Tells the evidence what ran, after whoever waits has been answered. Values of variables are never told. */
 export class ExecEvidence {
@@ -38,7 +45,7 @@ export class ExecEvidence {
         stderrBytes: exec.stderrBytes,
         stdoutSha256: await own.recording.stdout.sha256(),
         stderrSha256: await own.recording.stderr.sha256(),
-        ...(frame === undefined ? {} : { cpuMs: frame.cpuMs, maxRssBytes: frame.maxRssBytes }),
+        ...(frame === undefined ? {} : usage(frame)),
       });
     });
   }

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
@@ -70,6 +70,17 @@ describe("recorded output", () => {
     expect(stdout.equals(floodBytes(0, 1_000))).toBe(true);
     expect(truncated).toEqual({ stdout: true, stderr: false });
     expect(info.stdoutBytes).toBe(300_000);
+  });
+
+  it("that the host cannot write ends the command as lost instead of going on unseen", async () => {
+    await using bed = await fakeBed();
+    await mkdir(bed.dataDir.sandbox(SANDBOX), { recursive: true });
+    await writeFile(bed.dataDir.execs(SANDBOX), "a file where a directory must be");
+    const { info } = await run(bed, ["stubborn"]);
+    expect(info).toMatchObject({ status: "lost", stdoutBytes: 0 });
+    expect(bed.logged.some((line) => line.startsWith("error: ") && line.includes("cannot be written"))).toBe(
+      true,
+    );
   });
 
   it("is refused at offsets that are no numbers of bytes", async () => {

@@ -46,7 +46,7 @@ export class ExecService implements Execs {
     const user =
       request.user === undefined
         ? undefined
-        : await this.#users.resolve(record.id, supervisors.get(record), request.user, signal);
+        : await this.#users.resolve(supervisors.get(record), request.user, signal);
     const spec = toExecSpec(record, request, id, user);
     const exec: ExecRecord = {
       id,
@@ -161,11 +161,6 @@ export class ExecService implements Execs {
     for (const exec of await this.#deps.store.execs.running(record.id)) {
       await this.#recorder.takeOver(record, exec);
     }
-  }
-
-  /** A sandbox has ended or has a new container: nothing learned about the old one holds. */
-  forget(sandboxId: string): void {
-    this.#users.forget(sandboxId);
   }
 
   /** Waits until all that was said is written. Call it before the connections are closed. */

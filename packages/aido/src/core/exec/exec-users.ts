@@ -8,14 +8,10 @@ type User = { uid: number; gid: number };
 
 /** Turns `uid`, `uid:gid` or a name of the sandbox's own /etc/passwd into numbers; names are looked up once. */
 export class ExecUsers {
-  readonly #known = new Map<string, Promise<ReadonlyMap<string, User>>>();
+  /** By supervisor: a new container has a new one, and perhaps other users. */
+  readonly #known = new WeakMap<Supervisor, Promise<ReadonlyMap<string, User>>>();
 
-  async resolve(
-    sandboxId: string,
-    supervisor: Supervisor,
-    user: string,
-    signal?: AbortSignal,
-  ): Promise<User> {
+  async resolve(supervisor: Supervisor, user: string, signal?: AbortSignal): Promise<User> {
     const numbers = /^(\d+)(?::(\d+))?$/.exec(user);
     if (numbers !== null) {
       const uid = Number(numbers[1]);
@@ -23,23 +19,19 @@ export class ExecUsers {
       if (uid > MAX_ID || gid > MAX_ID) throw new AidoError("VALIDATION_ERROR", `There is no user ${user}`);
       return { uid, gid };
     }
-    const found = (await this.#users(sandboxId, supervisor, signal)).get(user);
+    const found = (await this.#users(supervisor, signal)).get(user);
     if (found !== undefined) return found;
     throw new AidoError("VALIDATION_ERROR", `The sandbox has no user ${JSON.stringify(user)}`, {
       hint: "Use a name from its /etc/passwd, or numbers such as 1000:1000.",
     });
   }
 
-  forget(sandboxId: string): void {
-    this.#known.delete(sandboxId);
-  }
-
-  #users(id: string, supervisor: Supervisor, signal?: AbortSignal): Promise<ReadonlyMap<string, User>> {
-    const known = this.#known.get(id);
+  #users(supervisor: Supervisor, signal?: AbortSignal): Promise<ReadonlyMap<string, User>> {
+    const known = this.#known.get(supervisor);
     if (known !== undefined) return known;
     const reading = readPasswd(supervisor, signal);
-    this.#known.set(id, reading);
-    reading.catch(() => this.#known.delete(id));
+    this.#known.set(supervisor, reading);
+    reading.catch(() => this.#known.delete(supervisor));
     return reading;
   }
 }

@@ -150,7 +150,6 @@ describe("files", () => {
     await bed.files.write(SANDBOX, "note", inParts(Buffer.from("sec"), Buffer.from("ret")));
     await bed.files.move(SANDBOX, "note", "memo");
     await bed.files.remove(SANDBOX, "memo");
-    await bed.files.close();
     expect(bed.told).toEqual([
       { event: "files.write", detail: { path: "note", bytes: 6 } },
       { event: "files.move", detail: { from: "note", to: "memo" } },

@@ -28,7 +28,6 @@ interface Place {
 /** Files of sandboxes. All work is done inside, by the supervisor as the sandbox's user: no path is opened here. */
 export class FileService implements Files {
   readonly #deps: FileServiceDeps;
-  readonly #telling = new Set<Promise<void>>();
 
   constructor(deps: FileServiceDeps) {
     this.#deps = deps;
@@ -55,7 +54,7 @@ export class FileService implements Files {
     const place = await this.#place(sandbox, path);
     const run = this.#tool("write", place, path, [mode], { stdin: counted.content, signal: options.signal });
     await run.done;
-    this.#tell(place, "files.write", { path, bytes: counted.bytes() });
+    await this.#tell(place, "files.write", { path, bytes: counted.bytes() });
   }
 
   async stat(sandbox: string, path: string): Promise<FileInfo> {
@@ -99,19 +98,19 @@ export class FileService implements Files {
       isMixed && one.root !== "/" ? `${one.root}/${one.path}` : one.path;
     const root = isMixed ? "/" : source.root;
     await place.supervisor.tool(["move", root, whole(source), whole(target)]).done;
-    this.#tell(place, "files.move", { from, to });
+    await this.#tell(place, "files.move", { from, to });
   }
 
   async remove(sandbox: string, path: string): Promise<void> {
     const place = await this.#place(sandbox, path);
     await this.#tool("remove", place, path).done;
-    this.#tell(place, "files.remove", { path });
+    await this.#tell(place, "files.remove", { path });
   }
 
   async mkdir(sandbox: string, path: string): Promise<void> {
     const place = await this.#place(sandbox, path);
     await this.#tool("mkdir", place, path, [DIRECTORY_MODE]).done;
-    this.#tell(place, "files.mkdir", { path });
+    await this.#tell(place, "files.mkdir", { path });
   }
 
   async *watch(
@@ -144,12 +143,7 @@ export class FileService implements Files {
     const counted = countBytes(archive);
     const place = await this.#place(sandbox, path || ".");
     await this.#tool("untar", place, path || ".", [], { stdin: counted.content, signal }).done;
-    this.#tell(place, "files.untar", { path: path || ".", bytes: counted.bytes() });
-  }
-
-  /** Waits until the evidence of all that was done is written. */
-  async close(): Promise<void> {
-    while (this.#telling.size > 0) await Promise.all([...this.#telling]);
+    await this.#tell(place, "files.untar", { path: path || ".", bytes: counted.bytes() });
   }
 
   async #run(
@@ -180,10 +174,8 @@ export class FileService implements Files {
     return { sandboxId: record.id, supervisor: this.#deps.supervisors.get(record), workdir: record.workdir };
   }
 
-  #tell(place: Place, event: string, detail: Readonly<Record<string, unknown>>): void {
-    const told = this.#deps.evidence.append(place.sandboxId, event, detail).catch(() => undefined);
-    this.#telling.add(told);
-    void told.finally(() => this.#telling.delete(told));
+  async #tell(place: Place, event: string, detail: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.#deps.evidence.append(place.sandboxId, event, detail);
   }
 }
 
