@@ -124,7 +124,7 @@ describe.each([
   it.each([
     ["absolute", (base: string) => join(base, "outside")],
     ["relative", () => "../outside"],
-  ])("no tool touches the outside while a directory is swapped for an %s link", async (_kind, target) => {
+  ])("no tool touches the outside while a directory and a link are swapped, the link %s", async (_kind, target) => {
     await using base = await freshDirectory();
     await plantRace(base.path, target(base.path));
     const root = join(base.path, "root");
