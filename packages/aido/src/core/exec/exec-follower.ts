@@ -1,6 +1,7 @@
 import { AidoError } from "@aido/sdk/protocol";
 import type { ExecRecord, SandboxRecord } from "../store/store.ts";
-import type { ExecRecorder, RecorderDeps } from "./exec-recorder.ts";
+import type { ListedExec } from "../supervisor/frames.ts";
+import { type ExecRecorder, isGone, type RecorderDeps } from "./exec-recorder.ts";
 import { EndedExec, type FollowedExec } from "./followed-exec.ts";
 import { ForeignExec } from "./foreign-exec.ts";
 import type { OwnExec } from "./own-exec.ts";
@@ -68,11 +69,21 @@ export class ExecFollower {
     this.#sizesAtCheck = { ...sizes };
     if (before === undefined || before.stdout !== sizes.stdout || before.stderr !== sizes.stderr)
       return false;
-    const listed = await this.#deps.supervisors.get(this.#sandbox).list();
-    const exec = listed.find(({ id }) => id === this.#execId);
+    const known = await this.#ask();
+    if (known === undefined || known === "gone") return known === "gone";
+    const exec = known.find(({ id }) => id === this.#execId);
     return (
       exec === undefined || exec.ended || exec.stdoutTotal > sizes.stdout || exec.stderrTotal > sizes.stderr
     );
+  }
+
+  /** Undefined when the supervisor cannot be asked now. */
+  async #ask(): Promise<readonly ListedExec[] | "gone" | undefined> {
+    try {
+      return await this.#deps.supervisors.get(this.#sandbox).list();
+    } catch (error) {
+      return isGone(error) ? "gone" : undefined;
+    }
   }
 }
 

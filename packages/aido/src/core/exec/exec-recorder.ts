@@ -63,6 +63,7 @@ export class ExecRecorder {
     try {
       await this.#deps.supervisors.get(sandbox).startExec(spec, own.recording, signal);
     } catch (error) {
+      own.startTold = this.#evidence.started(exec, spec);
       await this.#finish(own, toFailedStart(error, signal), undefined);
       throw error;
     }
@@ -237,7 +238,8 @@ function key(sandboxId: string, execId: string): string {
   return `${sandboxId}/${execId}`;
 }
 
-function isGone(error: unknown): error is AidoError {
+/** The container is gone for good, as opposed to out of reach. */
+export function isGone(error: unknown): error is AidoError {
   return isAidoError(error, "CONTAINER_LOST") && "gone" in error.details;
 }
 
@@ -246,6 +248,9 @@ function toFailedStart(error: unknown, signal: AbortSignal | undefined): EndOutc
   if (isAidoError(error, "EXECUTION_FAILED")) {
     const exitCode = error.details["errno"] === "ENOENT" ? 127 : 126;
     return { status: "exited", exitCode, signal: undefined };
+  }
+  if (isAidoError(error) && "refusal" in error.details) {
+    return { status: "exited", exitCode: 126, signal: undefined };
   }
   return signal?.aborted ? { status: "killed", exitCode: 137, signal: "SIGKILL" } : LOST;
 }

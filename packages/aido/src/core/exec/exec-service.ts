@@ -42,13 +42,13 @@ export class ExecService implements Execs {
   async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
     const { clock, newId, sandboxes, store, supervisors } = this.#deps;
     const record = await sandboxes.resolveRunning(sandbox);
-    const id = request.id ?? newId();
+    let id = request.id ?? newId();
     const user =
       request.user === undefined
         ? undefined
         : await this.#users.resolve(supervisors.get(record), request.user, signal);
-    const spec = toExecSpec(record, request, id, user);
-    const exec: ExecRecord = {
+    let spec = toExecSpec(record, request, id, user);
+    const toRecord = (): ExecRecord => ({
       id,
       sandboxId: record.id,
       argv: request.argv,
@@ -59,8 +59,15 @@ export class ExecService implements Execs {
       endedAt: undefined,
       stdoutBytes: 0,
       stderrBytes: 0,
-    };
-    if (!(await store.execs.insert(exec))) return this.get(record.id, id);
+    });
+    let exec = toRecord();
+    while (!(await store.execs.insert(exec))) {
+      if (request.id !== undefined) return this.get(record.id, id);
+      // Drawn by chance and taken: not the caller's exec.
+      id = newId();
+      spec = { ...spec, id };
+      exec = toRecord();
+    }
     try {
       const own = await this.#recorder.start(record, exec, spec, signal);
       return toExecInfo(own.record());

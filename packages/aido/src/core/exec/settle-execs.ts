@@ -1,7 +1,6 @@
-import { isAidoError } from "@aido/sdk/protocol";
 import type { ExecRecord, SandboxRecord } from "../store/store.ts";
 import { ExecFollower } from "./exec-follower.ts";
-import type { ExecRecorder, RecorderDeps } from "./exec-recorder.ts";
+import { type ExecRecorder, isGone, type RecorderDeps } from "./exec-recorder.ts";
 import { recordedSizes } from "./foreign-exec.ts";
 
 type Known = "running" | "ended";
@@ -39,7 +38,7 @@ async function ask(
     const listed = await deps.supervisors.get(sandbox).list();
     return new Map(listed.map(({ id, ended }) => [id, ended ? "ended" : "running"]));
   } catch (error) {
-    return isAidoError(error, "CONTAINER_LOST") && "gone" in error.details ? "gone" : undefined;
+    return isGone(error) ? "gone" : undefined;
   }
 }
 

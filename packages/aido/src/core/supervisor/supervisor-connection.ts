@@ -54,7 +54,6 @@ export class SupervisorConnection {
   #boot = 0n;
   #hasHeard = false;
   #beat = 0;
-  #isPiling = false;
 
   private constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -123,17 +122,6 @@ export class SupervisorConnection {
       };
       this.#stream.on("drain", done);
       this.#stream.on("close", done);
-    });
-  }
-
-  /** Frames sent until the end of this turn leave in one write. */
-  pile(): void {
-    if (this.#isPiling || this.#failure !== undefined) return;
-    this.#isPiling = true;
-    this.#stream.cork();
-    process.nextTick(() => {
-      this.#isPiling = false;
-      this.#stream.uncork();
     });
   }
 

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { AidoError, toAidoError } from "@aido/sdk/protocol";
+import { AidoError, isAidoError, toAidoError } from "@aido/sdk/protocol";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import { type ExecEvent, SupervisorConnection } from "./supervisor-connection.ts";
@@ -45,6 +45,7 @@ export class SupervisorLink {
   #violations = 0;
   #connectedAt = 0;
   #shortLives = 0;
+  #lastFailure: AidoError | undefined;
 
   constructor(options: SupervisorOptions, events: LinkEvents) {
     this.#options = options;
@@ -62,7 +63,13 @@ export class SupervisorLink {
     if (current !== undefined) return current;
     const { clock } = this.#options;
     const limit = { clock, limitMs: REQUEST_LIMIT_MS, what: "Reaching the sandbox's supervisor", signal };
-    return withTimeLimit(limit, () => this.#open());
+    try {
+      return await withTimeLimit(limit, () => this.#open());
+    } catch (error) {
+      if (!isAidoError(error, "DEADLINE_EXCEEDED") || this.#lastFailure === undefined) throw error;
+      const message = `The sandbox runs but cannot be reached: ${this.#lastFailure.message}`;
+      throw new AidoError("DEADLINE_EXCEEDED", message, { cause: this.#lastFailure });
+    }
   }
 
   close(): void {
@@ -93,6 +100,7 @@ export class SupervisorLink {
         const error = toAidoError(thrown);
         logger.debug({ event: "supervisor.connect", outcome: "failed", code: error.code }, error.message);
         if (this.#closed.signal.aborted) throw shuttingDown();
+        this.#lastFailure = error;
         this.#count(error);
         if (this.#violations >= MAX_VIOLATIONS) throw this.#gone(error);
         if (await this.#hasEnded()) throw this.#gone(containerGone(error));
