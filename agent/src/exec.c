@@ -11,7 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { FULL_READ = 65536, WIDE_PIPE = 262144 };
+enum { FULL_READ = 65536, WIDE_PIPE = 262144, KILLING_MS = 5000 };
 
 struct exec *exec_find(const char *id) {
   for (struct exec *e = the.execs; e != NULL; e = e->next)
@@ -56,7 +56,10 @@ static bool owes_output(const struct exec *e) {
 static void check_end(struct exec *e) {
   if (e->ended || !e->first_ended) return;
   if (output_open(e)) {
-    if (now_ms() < e->cut_off_at || owes_output(e)) return;
+    uint64_t now = now_ms();
+    /* Who is being killed will close it. */
+    bool killing = e->kill == KILL_NOW && e->kill_scope == 1 && now < e->cut_off_at + KILLING_MS;
+    if (now < e->cut_off_at || killing || owes_output(e)) return;
     e->end_flags |= END_CUT_OFF;
     for (int i = 0; i < 2; i++) {
       if (e->out[i].source.fd < 0) continue;
@@ -430,6 +433,7 @@ uint64_t exec_tick(struct exec *e, uint64_t now) {
   if (e->kill == KILL_GRACE && e->kill_at <= now) {
     e->kill = KILL_NOW;
     e->we_killed = true;
+    e->last_signal = SIGKILL;
   }
   if (e->kill == KILL_NOW && e->kill_at <= now) {
     if (kill_pass(e)) e->kill = KILL_NONE;
