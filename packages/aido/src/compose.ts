@@ -1,10 +1,9 @@
-import { mkdirSync } from "node:fs";
 import { userInfo } from "node:os";
 import { chooseDriver, whyDockerIsSilent } from "./compose/choose-driver.ts";
+import { wire } from "./compose/wire.ts";
 import type { Config } from "./config/config.ts";
 import type { DriverChoice } from "./config/settings.ts";
 import type { CoreAido } from "./core/core-aido.ts";
-import type { Driver } from "./core/driver/driver.ts";
 import type { Logger } from "./core/logger.ts";
 import type { Store } from "./core/store/store.ts";
 
@@ -48,76 +47,6 @@ export async function openDefaultAido(
 async function openStore(file: string): Promise<Store> {
   const { SqliteStore } = await import("./stores/sqlite/sqlite-store.ts");
   return new SqliteStore(file);
-}
-
-async function wire(
-  { config, logger, actor }: OpenOptions & { actor: string },
-  adapters: { driver: Driver; store: Store; dataDir: import("./core/data-dir.ts").DataDir },
-): Promise<CoreAido> {
-  const [
-    core,
-    clocks,
-    ids,
-    identity,
-    evidences,
-    supervisions,
-    sandboxes,
-    execs,
-    files,
-    runs,
-    histories,
-    tracking,
-    nanoid,
-  ] = await Promise.all([
-    import("./core/core-aido.ts"),
-    import("./core/system-clock.ts"),
-    import("./core/ids.ts"),
-    import("./core/process-identity.ts"),
-    import("./core/evidence/evidence-log.ts"),
-    import("./core/supervisor/supervisors.ts"),
-    import("./core/sandbox/sandbox-service.ts"),
-    import("./core/exec/exec-service.ts"),
-    import("./core/files/file-service.ts"),
-    import("./core/run/run-service.ts"),
-    import("./core/history/history-service.ts"),
-    import("./core/history/tracked-execs.ts"),
-    import("nanoid"),
-  ]);
-  const { driver, store, dataDir } = adapters;
-  mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
-  const clock = new clocks.SystemClock();
-  const newId = nanoid.customAlphabet(ids.ID_ALPHABET, ids.ID_LENGTH);
-  const processes = new identity.LinuxProcessIdentity(newId());
-  const evidence = new evidences.EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor });
-  const supervisors = new supervisions.Supervisors({ driver, clock, logger });
-  const shared = { driver, store, dataDir, evidence, supervisors, clock, logger, newId };
-  const sandboxService = new sandboxes.SandboxService({
-    ...shared,
-    processes,
-    profile: config.profile,
-    onCreated: (record) => (record.history ? history.begin(record) : Promise.resolve()),
-    overrides: { image: config.defaultImage, limits: config.limits, ttlMs: config.ttlMs },
-  });
-  const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });
-  const history = new histories.HistoryService({ ...shared, sandboxes: sandboxService });
-  return new core.CoreAido({
-    sandboxes: sandboxService,
-    execs: new tracking.TrackedExecs(execService, history, sandboxService),
-    history,
-    files: new files.FileService({ ...shared, sandboxes: sandboxService }),
-    evidence,
-    runs: new runs.RunService({
-      ...shared,
-      lifecycle: sandboxService,
-      resolver: sandboxService,
-      sandboxes: sandboxService,
-      execs: execService,
-      identity: processes,
-    }),
-    supervisors,
-    driver,
-    store,
-  });
 }
 
 /** A user without an entry in the password file still has a number. */

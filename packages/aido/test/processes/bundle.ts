@@ -22,7 +22,7 @@ export async function bundle(entry: URL) {
       outDir: directory,
       emptyOutDir: false,
       target: "node20",
-      rollupOptions: { output: { entryFileNames: "program.mjs" } },
+      rollupOptions: { output: { entryFileNames: "program.mjs", chunkFileNames: "[name]-[hash].mjs" } },
     },
   });
   return {

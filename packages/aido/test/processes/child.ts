@@ -32,6 +32,11 @@ export function startChild(program: string, args: readonly string[]) {
         await new Promise<void>((resolve) => waiting.add(resolve));
       }
     },
+    get signal() {
+      return child.signalCode;
+    },
+    /** However it ends. */
+    ended: closed,
     kill: end,
     [Symbol.asyncDispose]: end,
   };

@@ -61,11 +61,9 @@ export class ContainerLauncher {
     }
     // A name is looked up in the image itself, which can be read once its supervisor is claimed.
     await supervisor.configure({ ...settings, workdir: "" }, signal);
-    const named = await new ExecUsers()
-      .resolve(record.id, supervisor, record.user, signal)
-      .catch((thrown: unknown) => {
-        throw isAidoError(thrown, "FILE_NOT_FOUND") ? noUsers(record, thrown) : thrown;
-      });
+    const named = await new ExecUsers().resolve(supervisor, record.user, signal).catch((thrown: unknown) => {
+      throw isAidoError(thrown, "FILE_NOT_FOUND") ? noUsers(record, thrown) : thrown;
+    });
     await supervisor.configure({ ...settings, ...named }, signal);
   }
 

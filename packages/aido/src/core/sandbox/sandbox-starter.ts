@@ -16,6 +16,8 @@ export interface StarterOptions extends SandboxDeps {
   readonly newId: () => string;
   readonly profile?: ProfileName | undefined;
   readonly overrides?: ProfileOverrides | undefined;
+  /** The first look at a new sandbox, before anybody else can use it. */
+  readonly onCreated?: ((record: SandboxRecord) => Promise<void>) | undefined;
 }
 
 interface StarterParts {
@@ -49,7 +51,9 @@ export class SandboxStarter {
     return await claims.hold(wanted.id, "create", async (lost) => {
       await this.#insert(wanted, undefined);
       try {
-        return await this.#launch(wanted, options, lost);
+        const record = await this.#launch(wanted, options, lost);
+        await this.#deps.onCreated?.(record);
+        return record;
       } catch (thrown) {
         await this.#recordFailure(wanted, thrown);
         await ender.destroy(wanted, "failed");

@@ -1,0 +1,83 @@
+import { mkdirSync } from "node:fs";
+import type { Config } from "../config/config.ts";
+import type { CoreAido } from "../core/core-aido.ts";
+import type { DataDir } from "../core/data-dir.ts";
+import type { Driver } from "../core/driver/driver.ts";
+import type { Logger } from "../core/logger.ts";
+import type { Store } from "../core/store/store.ts";
+
+export interface Adapters {
+  readonly driver: Driver;
+  readonly store: Store;
+  readonly dataDir: DataDir;
+}
+
+/** Core's services on a driver and a store. */
+export async function wire(
+  { config, logger, actor }: { config: Config; logger: Logger; actor: string },
+  { driver, store, dataDir }: Adapters,
+): Promise<CoreAido> {
+  const [
+    core,
+    clocks,
+    ids,
+    identity,
+    evidences,
+    supervisions,
+    sandboxes,
+    execs,
+    files,
+    runs,
+    histories,
+    tracking,
+    nanoid,
+  ] = await Promise.all([
+    import("../core/core-aido.ts"),
+    import("../core/system-clock.ts"),
+    import("../core/ids.ts"),
+    import("../core/process-identity.ts"),
+    import("../core/evidence/evidence-log.ts"),
+    import("../core/supervisor/supervisors.ts"),
+    import("../core/sandbox/sandbox-service.ts"),
+    import("../core/exec/exec-service.ts"),
+    import("../core/files/file-service.ts"),
+    import("../core/run/run-service.ts"),
+    import("../core/history/history-service.ts"),
+    import("../core/history/tracked-execs.ts"),
+    import("nanoid"),
+  ]);
+  mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
+  const clock = new clocks.SystemClock();
+  const newId = nanoid.customAlphabet(ids.ID_ALPHABET, ids.ID_LENGTH);
+  const processes = new identity.LinuxProcessIdentity(newId());
+  const evidence = new evidences.EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor });
+  const supervisors = new supervisions.Supervisors({ driver, clock, logger });
+  const shared = { driver, store, dataDir, evidence, supervisors, clock, logger, newId };
+  const sandboxService = new sandboxes.SandboxService({
+    ...shared,
+    processes,
+    profile: config.profile,
+    onCreated: (record) => (record.history ? history.begin(record) : Promise.resolve()),
+    overrides: { image: config.defaultImage, limits: config.limits, ttlMs: config.ttlMs },
+  });
+  const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });
+  const history = new histories.HistoryService({ ...shared, sandboxes: sandboxService });
+  return new core.CoreAido({
+    sandboxes: sandboxService,
+    execs: new tracking.TrackedExecs(execService, history, sandboxService),
+    history,
+    files: new files.FileService({ ...shared, sandboxes: sandboxService }),
+    evidence,
+    runs: new runs.RunService({
+      ...shared,
+      lifecycle: sandboxService,
+      resolver: sandboxService,
+      sandboxes: sandboxService,
+      execs: execService,
+      identity: processes,
+    }),
+    supervisors,
+    driver,
+    store,
+  });
+}
