@@ -58,6 +58,7 @@ start() {
     return 1
   fi
   mkdir -p "$state" "$cache"
+  [ -e /sys/class/net/docker0 ] || touch "$state/own-bridge"
   local binary runtimes='{}'
   if binary=$(runsc); then
     runtimes=$(printf '{"runsc":{"path":"%s","runtimeArgs":["--network=none"]}}' "$binary")
@@ -94,6 +95,7 @@ stop() {
     deadline=$((SECONDS + 60))
     while is_alive "$pid" && [ "$SECONDS" -lt "$deadline" ]; do sleep 0.1; done
     say "stopped the own engine"
+    if [ -e "$state/own-bridge" ]; then ip link delete docker0 2>/dev/null || true; fi
   fi
   rm -rf --one-file-system "$state"
 }
