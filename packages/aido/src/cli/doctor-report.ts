@@ -8,12 +8,17 @@ import type { Driver } from "../core/driver/driver.ts";
 import type { DoctorCheck, DoctorReport } from "./context.ts";
 import { formatBytes } from "./output/format.ts";
 
-const ANSWER_LIMIT_MS = 10_000;
+const ANSWER_LIMIT_MS = 60_000;
 const LITTLE_DISK_BYTES = 1024 ** 3;
 
 /** Asks every driver what it can do here. Makes nothing that stays. */
 export async function doctorReport(config: Config): Promise<DoctorReport> {
-  const checks = [runtime(), dataDirectory(config.dataDir), await disk(config.dataDir)];
+  const { checkMachine } = await import("../core/doctor/check-machine.ts");
+  const checks: DoctorCheck[] = [
+    ...checkMachine(),
+    dataDirectory(config.dataDir),
+    await disk(config.dataDir),
+  ];
   const scratch = await mkdtemp(join(tmpdir(), "aido-doctor-"));
   try {
     const { openDocker, openLocal, whyDockerIsSilent } = await import("../compose/choose-driver.ts");
@@ -22,9 +27,9 @@ export async function doctorReport(config: Config): Promise<DoctorReport> {
     const silence = await whyDockerIsSilent(config);
     const docker =
       silence === undefined
-        ? await ask("docker", () => openDocker(context))
+        ? await ask("docker", () => openDocker(context), { config, scratch })
         : [failed("docker", silence, "Start it, for example with: sudo systemctl start docker")];
-    const local = await ask("local", () => openLocal(context));
+    const local = await ask("local", () => openLocal(context), { config, scratch });
     const usable = [...(works(docker) ? ["docker"] : []), ...(works(local) ? ["local"] : [])];
     const driver = config.driver === "auto" ? usable[0] : usable.find((name) => name === config.driver);
     const soften = (list: DoctorCheck[], name: string) =>
@@ -39,20 +44,33 @@ export async function doctorReport(config: Config): Promise<DoctorReport> {
   }
 }
 
-async function ask(name: string, open: () => Promise<Driver>): Promise<DoctorCheck[]> {
+/** Starts sandboxes and looks out of them, rather than believing what a driver says of itself. */
+async function ask(
+  name: "docker" | "local",
+  open: () => Promise<Driver>,
+  { config, scratch }: { config: Config; scratch: string },
+): Promise<DoctorCheck[]> {
   let driver: Driver | undefined;
   try {
     driver = await open();
-    const can = await driver.capabilities(AbortSignal.timeout(ANSWER_LIMIT_MS));
-    const limits = Object.entries(can.enforced)
-      .filter(([, enforced]) => enforced)
-      .map(([limit]) => limit);
-    return [
-      ok(name, can.version),
-      ok(`${name} isolation`, can.isolations.join(", ") || "none"),
-      ok(`${name} limits`, limits.join(", ") || "none enforced"),
-      ...can.warnings.map((message) => ({ name, status: "warning" as const, message })),
-    ];
+    const [{ doctor }, { SystemClock }, { makeLogger }, { PROFILE_DEFAULTS }] = await Promise.all([
+      import("../core/doctor/doctor.ts"),
+      import("../core/system-clock.ts"),
+      import("../log/make-logger.ts"),
+      import("../core/sandbox/profiles.ts"),
+    ]);
+    const findings = await doctor({
+      driver,
+      image: name === "local" ? "host" : (config.defaultImage ?? PROFILE_DEFAULTS[config.profile].image),
+      clock: new SystemClock(),
+      logger: makeLogger(config),
+      canaryDirectory: scratch,
+      signal: AbortSignal.timeout(ANSWER_LIMIT_MS),
+    });
+    return findings.map((finding) => ({
+      ...finding,
+      name: finding.name === "driver" ? name : `${name} ${finding.name}`,
+    }));
   } catch (thrown) {
     const { message, hint } = toAidoError(thrown);
     return [failed(name, message, hint)];
@@ -68,10 +86,6 @@ function asWarning(check: DoctorCheck): DoctorCheck {
 
 function works(checks: readonly DoctorCheck[]): boolean {
   return checks.every(({ status }) => status !== "failed");
-}
-
-function runtime(): DoctorCheck {
-  return ok("node", `${process.version} on ${process.platform} ${process.arch}`);
 }
 
 function dataDirectory(path: string): DoctorCheck {

@@ -5,7 +5,7 @@ import { type Finding, ok, warning } from "./finding.ts";
 const LIMITS = { cpus: "processor time", memory: "memory", pids: "processes", disk: "disk" } as const;
 
 /** What a driver says of itself, as findings. */
-export function checkDriver(driver: string, capabilities: DriverCapabilities): Finding[] {
+export function checkDriver(capabilities: DriverCapabilities): Finding[] {
   const { version, isolations, networks, enforced, warnings } = capabilities;
   const missing = ISOLATIONS.filter((isolation) => !isolations.includes(isolation));
   const names = Object.entries(LIMITS) as [keyof typeof LIMITS, string][];
@@ -13,7 +13,7 @@ export function checkDriver(driver: string, capabilities: DriverCapabilities): F
   const loose = names.filter(([limit]) => !enforced[limit]).map(([, name]) => name);
   const limits = held.length === 0 ? "no limit is enforced" : `enforced: ${held.join(", ")}`;
   return [
-    ok("driver", `${driver}: ${version}`),
+    ok("driver", version),
     ok(
       "isolation",
       `${isolations.join(", ")}${missing.length === 0 ? "" : ` (not on this machine: ${missing.join(", ")})`}`,

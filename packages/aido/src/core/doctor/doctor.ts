@@ -12,6 +12,9 @@ import {
   probeProcesses,
 } from "./probes.ts";
 
+/** A pull goes on for as long as it takes when a sandbox is wanted; here nobody asked for the image. */
+const IMAGE_LIMIT_MS = 20_000;
+
 export interface DoctorOptions extends ProbeOptions {
   /** A directory of the host in which a file is put that no sandbox may see. */
   readonly canaryDirectory: string;
@@ -29,16 +32,22 @@ export async function doctor(options: DoctorOptions): Promise<Finding[]> {
   } catch (thrown) {
     return [trouble("driver", thrown, signal)];
   }
-  return [...checkDriver(driver.name, capabilities), ...(await probe(options))];
+  return [...checkDriver(capabilities), ...(await probe(options))];
 }
 
 async function probe(options: DoctorOptions): Promise<Finding[]> {
   const { driver, image, signal, clock } = options;
+  const limit = AbortSignal.timeout(IMAGE_LIMIT_MS);
   try {
-    await driver.ensureImage(image, signal === undefined ? {} : { signal });
+    await driver.ensureImage(image, {
+      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+    });
   } catch (thrown) {
-    const { message, hint } = toAidoError(thrown);
     signal?.throwIfAborted();
+    if (limit.aborted) {
+      return [warning("start", `No sandbox was tried: getting the image ${image} takes too long`)];
+    }
+    const { message, hint } = toAidoError(thrown);
     return [warning("start", `No sandbox was tried: ${message}`, hint)];
   }
   try {
