@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
+import { passUntil, sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
 
 describe("a prepared sandbox", () => {
   test("S0-34 has a record and a directory, and no container", async () => {
@@ -95,7 +95,7 @@ describe("untilEnded", () => {
     });
     await bed.sandboxes.launch(id);
     const ended = bed.sandboxes.untilEnded(id, new AbortController().signal);
-    await bed.clock.advance(5000);
+    await passUntil(bed, ended);
     expect(await ended).toMatchObject({ state: "stopped", endReason: "timeout" });
   });
 
@@ -108,7 +108,7 @@ describe("untilEnded", () => {
     await expect(abandoned).rejects.toThrow("enough");
     const ended = bed.sandboxes.untilEnded(id, new AbortController().signal);
     await bed.process("p2").stop(id);
-    await bed.clock.advance(1000);
+    await passUntil(bed, ended);
     expect(await ended).toMatchObject({ endReason: "stopped" });
   });
 });
@@ -122,7 +122,7 @@ describe("the disk limit", () => {
     expect(await bed.sandboxes.get(id)).toMatchObject({ state: "running" });
     await bed.driver.files(id).writeFile("/", "/work/big", "x".repeat(1000));
     const ended = bed.sandboxes.untilEnded(id, new AbortController().signal);
-    await bed.clock.advance(3000);
+    await passUntil(bed, ended);
     expect(await ended).toMatchObject({ state: "stopped", endReason: "disk_full" });
     expect(await bed.events(id)).toContain("limit.disk");
     expect(await bed.driver.list()).toMatchObject([{ state: "exited" }]);
