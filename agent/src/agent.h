@@ -48,7 +48,8 @@ struct conn {
   uint64_t hello_by;
 };
 
-void conn_accept(int listener);
+/* False when there is no descriptor for it. */
+bool conn_accept(int listener);
 void conn_close(struct conn *c);
 /* Sends what its execs have for it, then what waits in its buffer. */
 void conn_flush(struct conn *c);
@@ -187,7 +188,11 @@ struct supervisor {
   bool ending;
   int exit_code;
   uint64_t end_kill_at, end_pass_at, end_by;
-  pid_t highest; /* pid seen so far, for the search without /proc */
+  pid_t highest;    /* pid seen so far, for the search without /proc */
+  int highest_fd;   /* descriptor seen so far */
+  struct rlimit files; /* what commands may open; we ourselves take what we can get */
+  uint64_t listen_at;  /* when to listen again after descriptors ran out; 0 = listening */
+  uint8_t stray_passes;
 };
 extern struct supervisor the;
 
@@ -201,6 +206,7 @@ int connect_main(int argc, char **argv);
 int launch_main(int argc, char **argv);
 /* Writes "aido-agent: what: error" to standard error and returns `code`. */
 int complain(int code, const char *what, int error);
-void close_from(int first);
+/* Closes every descriptor from `first` on; where the kernel cannot do that at once, up to `last`. */
+void close_from(int first, int last);
 
 #endif

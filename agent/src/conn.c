@@ -132,7 +132,8 @@ static bool send_exec(struct conn *c, struct exec *e) {
   return more;
 }
 
-void conn_flush(struct conn *c) {
+/* What is attached first, then what waits in the buffer. */
+static void conn_send(struct conn *c) {
   for (bool more = true; more && c->welcome && !c->closing;) {
     more = false;
     for (struct exec *e = the.execs; e != NULL && !c->blocked && !c->closing; e = e->next)
@@ -142,6 +143,15 @@ void conn_flush(struct conn *c) {
   if (c->out.length > 0 && !c->blocked) {
     struct iovec iov = {buffer_start(&c->out), c->out.length};
     send_iov(c, &iov, 1);
+  }
+}
+
+void conn_flush(struct conn *c) {
+  conn_send(c);
+  /* Frames that were left unread while too many answers waited. */
+  while (!c->blocked && !c->closing && frame_length(buffer_start(&c->in), c->in.length, MAX_FRAME) != 0) {
+    conn_parse(c);
+    conn_send(c);
   }
   if (c->closing) {
     conn_close(c);
@@ -427,7 +437,8 @@ static void handle(struct conn *c, uint8_t type, struct reader *r) {
 }
 
 void conn_parse(struct conn *c) {
-  while (!c->closing) {
+  /* A small question can have a long answer, so each one waits until there is room. */
+  while (!c->closing && c->out.length < OUT_LIMIT) {
     const uint8_t *at = buffer_start(&c->in);
     /* Who has not shown a token gets no room for anything larger. */
     long length = frame_length(at, c->in.length, c->welcome ? MAX_FRAME : HELLO_LENGTH);
@@ -469,9 +480,9 @@ static struct conn *free_conn(void) {
   return oldest;
 }
 
-void conn_accept(int listener) {
+bool conn_accept(int listener) {
   int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (fd < 0) return;
+  if (fd < 0) return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;
   struct conn *c = free_conn();
   struct conn extra = {0};
   if (c == NULL) {
@@ -479,9 +490,10 @@ void conn_accept(int listener) {
     if (send(fd, extra.out.bytes, extra.out.length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) errno = 0;
     buffer_free(&extra.out);
     close(fd);
-    return;
+    return true;
   }
   *c = (struct conn){.used = true, .hello_by = now_ms() + HELLO_MS};
   loop_set(&c->source, fd, conn_ready);
   if (!loop_watch(&c->source, EPOLLIN)) conn_close(c);
+  return true;
 }

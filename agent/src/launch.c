@@ -144,7 +144,7 @@ static int arrange(const struct launch *l, int pipe, int listener) {
     place++;
   }
   if (dup3(pipe, place, O_CLOEXEC) < 0) fail(pipe, "pipe", errno);
-  close_from(place + 1);
+  close_from(place + 1, 65535);
   return place;
 }
 

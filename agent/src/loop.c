@@ -18,6 +18,7 @@ bool loop_open(void) {
 
 void loop_set(struct source *s, int fd, void (*ready)(struct source *, uint32_t)) {
   *s = (struct source){.fd = fd, .ready = ready};
+  if (fd > the.highest_fd) the.highest_fd = fd;
 }
 
 bool loop_watch(struct source *s, uint32_t events) {

@@ -14,6 +14,10 @@
 #include "agent.h"
 #include "tools.h"
 
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 const char *step_name(uint8_t step) {
@@ -22,13 +26,9 @@ const char *step_name(uint8_t step) {
   return step < sizeof names / sizeof *names ? names[step] : names[0];
 }
 
-void close_from(int first) {
-#ifdef SYS_close_range
-  if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
-#endif
-  struct rlimit limit;
-  int last = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536 ? (int)limit.rlim_cur : 65536;
-  for (int fd = first; fd < last; fd++) close(fd);
+void close_from(int first, int last) {
+  if (first <= last && syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+  for (int fd = first; fd <= last; fd++) close(fd);
 }
 
 static void default_signals(void) {
@@ -86,6 +86,7 @@ static int command_main(void *argument) {
   setsid();
   if (request->flags & EXEC_PTY) ioctl(0, TIOCSCTTY, 0);
   default_signals();
+  setrlimit(RLIMIT_NOFILE, &the.files);
   failure.error = become(request->uid, request->gid, &failure.step);
   if (failure.error == 0) {
     failure.step = STEP_CHDIR;
@@ -148,6 +149,7 @@ static _Noreturn void run_tool(const struct exec_request *request) {
   struct report report = {.kind = REPORT_FAILED, .pid = getpid()};
   setsid();
   default_signals();
+  setrlimit(RLIMIT_NOFILE, &the.files);
   report.error = become(request->uid, request->gid, &report.step);
   /* Changing the user may have made this copy of our memory readable again. */
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -229,7 +231,11 @@ static int make_pipes(const struct exec_request *request, struct spawned *host, 
   return child->input < 0 ? errno : 0;
 }
 
-static int fork_child(const struct exec_request *request, const struct ends *child, pid_t *pid) {
+static int fork_child(const struct exec_request *request, const struct ends *child, const struct spawned *host, pid_t *pid) {
+  int highest = the.highest_fd;
+  const int fds[] = {child->input, child->output[0], child->output[1], child->status, host->input, host->output[0], host->output[1], host->status};
+  for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++)
+    if (fds[i] > highest) highest = fds[i];
   *pid = fork();
   if (*pid < 0) return errno;
   if (*pid > 0) return 0;
@@ -237,7 +243,7 @@ static int fork_child(const struct exec_request *request, const struct ends *chi
   dup2(child->output[0], 1);
   dup2(child->output[1], 2);
   if (child->status != STATUS_FD) dup3(child->status, STATUS_FD, O_CLOEXEC);
-  close_from(STATUS_FD + 1);
+  close_from(STATUS_FD + 1, highest);
   if (request->flags & EXEC_TOOL) run_tool(request);
   shepherd_main(request);
 }
@@ -255,7 +261,7 @@ int spawn(const struct exec_request *request, struct spawned *host, uint8_t *ste
   }
   if (error == 0) {
     *step = STEP_FORK;
-    error = fork_child(request, &child, &host->pid);
+    error = fork_child(request, &child, host, &host->pid);
   }
   close_all(&child.input, 1);
   close_all(child.output, 2);

@@ -18,6 +18,7 @@
 struct supervisor the = {.null = -1};
 static struct source listener = {.fd = -1}, signals = {.fd = -1};
 static int memory_events = -1;
+enum { LAST_WORDS_MS = 500, LISTEN_AGAIN_MS = 100 };
 
 /* ---- out of memory ---- */
 
@@ -104,12 +105,22 @@ static bool no_children(void) {
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
 }
 
+/* True when the last output and every end are on their way. */
+static bool all_told(void) {
+  for (const struct exec *e = the.execs; e != NULL; e = e->next)
+    if (!e->forgotten && (!e->ended || (e->conn != NULL && e->end_due))) return false;
+  for (int i = 0; i < MAX_CONNS; i++)
+    if (the.conns[i].used && the.conns[i].out.length > 0) return false;
+  return true;
+}
+
 /* Exits when everything is over; otherwise says when to look again. */
 static uint64_t end_tick(uint64_t now) {
-  if (no_children() || now >= the.end_by) {
-    for (int i = 0; i < MAX_CONNS; i++)
-      if (the.conns[i].used) conn_flush(&the.conns[i]);
-    _exit(the.exit_code);
+  bool over = no_children();
+  if ((over && all_told()) || now >= the.end_by) _exit(the.exit_code);
+  if (over) {
+    if (the.end_by > now + LAST_WORDS_MS) the.end_by = now + LAST_WORDS_MS;
+    return now + 1;
   }
   if (now < the.end_kill_at) return the.end_kill_at;
   if (now >= the.end_pass_at) {
@@ -142,8 +153,11 @@ static uint64_t stray_tick(uint64_t now) {
   int left = kill_descendants(the.pid, true);
   if (left < 0) left = kill_unknown_children();
   reap();
-  if (left > 0) return the.strays_at = now + 2;
-  the.strays_at = 0;
+  if (left > 0) {
+    if (the.stray_passes < 100) the.stray_passes++;
+    return the.strays_at = now + 1 + the.stray_passes;
+  }
+  the.strays_at = the.stray_passes = 0;
   /* The status went with the shepherd that had collected it. */
   static const struct rusage unknown;
   for (struct exec *e = the.execs; e != NULL; e = e->next)
@@ -166,7 +180,9 @@ static void signals_ready(struct source *s, uint32_t events) {
 
 static void listener_ready(struct source *s, uint32_t events) {
   (void)events;
-  conn_accept(s->fd);
+  if (conn_accept(s->fd)) return;
+  loop_pause(s);
+  the.listen_at = now_ms() + LISTEN_AGAIN_MS;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b) { return a == 0 ? b : b == 0 || a < b ? a : b; }
@@ -183,6 +199,11 @@ static uint64_t tick(uint64_t now) {
   }
   if (the.ending) next = earlier(next, end_tick(now));
   next = earlier(next, the.deadline_at);
+  if (the.listen_at != 0 && the.listen_at <= now) {
+    the.listen_at = 0;
+    loop_watch(&listener, EPOLLIN);
+  }
+  next = earlier(next, the.listen_at);
   for (int i = 0; i < MAX_CONNS; i++) {
     struct conn *c = &the.conns[i];
     if (c->used && !c->welcome && c->hello_by <= now) c->closing = true;
@@ -234,6 +255,13 @@ static int detach(const char *directory) {
   return error == 0 ? 0 : complain(EXIT_START_FAILED, "capabilities", error);
 }
 
+/* 256 commands need four descriptors each. */
+static void take_descriptors(void) {
+  getrlimit(RLIMIT_NOFILE, &the.files);
+  struct rlimit most = {the.files.rlim_max, the.files.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &most);
+}
+
 int supervise_main(int argc, char **argv) {
   const char *socket_path = NULL, *mount = NULL, *cgroup = "/sys/fs/cgroup", *handed = NULL;
   for (int i = 1; i < argc; i += 2) {
@@ -252,9 +280,10 @@ int supervise_main(int argc, char **argv) {
   uint64_t handed_fd = 0;
   int fd = handed != NULL && number(&handed, &handed_fd) && handed_fd < 1024 ? take_listener((int)handed_fd) : -1;
   if (handed != NULL && fd < 0) return complain(EXIT_START_FAILED, "--listen-fd", errno);
-  close_from(fd < 0 ? 3 : fd + 1);
+  close_from(fd < 0 ? 3 : fd + 1, 65535);
   while ((the.null = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && the.null < 3) fcntl(the.null, F_SETFD, 0);
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  take_descriptors();
   open_memory_events(cgroup);
   if (getrandom(&the.boot, sizeof the.boot, 0) != (ssize_t)sizeof the.boot || !loop_open() || !open_signals())
     return complain(EXIT_START_FAILED, "start", errno);

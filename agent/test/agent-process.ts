@@ -16,11 +16,19 @@ export const IS_SANITIZED = process.env.AIDO_TEST_AGENT?.includes("asan") ?? fal
 export interface StartOptions {
   /** In a pid namespace of its own, where it is pid 1. */
   readonly asInit?: boolean;
+  /** What /proc it then has: its own, none, or that of the machine, whose pids are not its own. */
+  readonly proc?: "own" | "none" | "foreign";
   readonly arguments?: readonly string[];
   /** Its directory is a mount of its own that it detaches once it listens. */
   readonly detached?: boolean;
   readonly env?: NodeJS.ProcessEnv;
 }
+
+const UNSHARE = {
+  own: ["unshare", "-pf", "--kill-child", "--mount-proc"],
+  none: ["unshare", "-mpf", "--kill-child", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"],
+  foreign: ["unshare", "-pf", "--kill-child"],
+};
 
 /** A supervisor as an ordinary process with a directory of its own; disposing kills it and all below it. */
 export class AgentProcess implements AsyncDisposable {
@@ -48,7 +56,7 @@ export class AgentProcess implements AsyncDisposable {
     const command = [AGENT_BINARY, "supervise", "--socket", socket, ...(options.arguments ?? [])];
     const mount = 'mount --bind "$0" "$0" && exec "$@" --detach-mount "$0"';
     const inMount = options.detached ? ["sh", "-c", mount, directory, ...command] : command;
-    const argv = options.asInit ? ["unshare", "-pf", "--kill-child", "--mount-proc", ...inMount] : inMount;
+    const argv = options.asInit ? [...UNSHARE[options.proc ?? "own"], ...inMount] : inMount;
     const [file = "", ...rest] = argv;
     const env = { ...process.env, ...options.env };
     const started = new AgentProcess(

@@ -211,6 +211,29 @@ test("beyond 256 execs the oldest that is done makes room, and nothing else does
   expect(ids.at(-1)).toBe("next");
 });
 
+test("256 commands run at once, whatever the limit of open files, and one more is refused", async () => {
+  await using agent = await AgentProcess.start();
+  const client = await agent.open();
+  for (let i = 0; i < 256; i++) client.exec(`e${i}`, ["cat"], { flags: 1 });
+  await client.until(
+    () => (client.frames.filter((f) => f.type === "started").length === 256 ? true : undefined),
+    "starts",
+  );
+  client.exec("one-too-many", ["/bin/true"]);
+  expect(await client.error("one-too-many")).toMatchObject({ code: "LIMIT" });
+  for (let i = 0; i < 256; i++) client.stdinClose(`e${i}`, 0);
+  for (let i = 0; i < 256; i++) expect((await client.end(`e${i}`)).code).toBe(0);
+});
+
+test("a command has the limit of open files that the supervisor was started with", async () => {
+  await using agent = await AgentProcess.start();
+  const client = await agent.open();
+  const limits = await readFile("/proc/self/limits", "utf8");
+  const { stdout } = await client.run("e", ["cat", "/proc/self/limits"]);
+  const line = /^Max open files.*$/m;
+  expect(line.exec(stdout.toString())?.[0]).toBe(line.exec(limits)?.[0]);
+});
+
 test("256 execs whose output nobody has taken leave no room", async () => {
   await using agent = await AgentProcess.start();
   const client = await agent.open();

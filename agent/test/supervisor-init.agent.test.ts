@@ -94,6 +94,22 @@ test("killing everything of one exec leaves another alone", async () => {
   expect((await client.end("stays")).stdout.toString()).toBe("here\n");
 });
 
+// The sanitizers themselves need /proc.
+test.skipIf(IS_SANITIZED).each(["none", "foreign"] as const)(
+  "with a /proc that is %s a kill still reaches every process",
+  async (proc) => {
+    await using agent = await AgentProcess.start({ asInit: true, proc });
+    const client = await agent.open();
+    const daemon = "(setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' >/dev/null 2>&1 </dev/null &)";
+    client.exec("e", ["sh", "-c", `${daemon}; echo ready; sleep 1000`]);
+    await client.wait("output");
+    client.signal("e", 9, SIGNAL_SCOPE.all);
+    expect(await client.end("e")).toMatchObject({ how: 2, code: 9, flags: 16 });
+    await agent.poll(async () => (await descendants(await agent.pid())).length === 0, "nothing left");
+    expect((await client.run("after", ["/bin/true"])).code).toBe(0);
+  },
+);
+
 test.skipIf(IS_SANITIZED)("it is no larger than 100 KB and takes less than 1 MiB of memory", async () => {
   expect((await stat(AGENT_BINARY)).size).toBeLessThanOrEqual(100_000);
   await using agent = await AgentProcess.start({ asInit: true });

@@ -1,7 +1,8 @@
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { HOST_FRAME, MAX_FRAME_BYTES } from "../../packages/aido/src/core/supervisor/protocol.ts";
 import { FrameBytes } from "./agent-frames.ts";
-import { AgentProcess } from "./agent-process.ts";
+import { AgentProcess, IS_SANITIZED } from "./agent-process.ts";
 
 function header(length: number, type: number): Buffer {
   const bytes = Buffer.alloc(5);
@@ -97,6 +98,24 @@ test("a frame cut off by the end of its connection harms nobody", async () => {
   cut.raw(header(1000, HOST_FRAME.exec));
   cut[Symbol.dispose]();
   expect((await client.run("after", ["/bin/true"])).code).toBe(0);
+});
+
+test.skipIf(IS_SANITIZED)("long answers to many small questions take no memory either", async () => {
+  await using agent = await AgentProcess.start();
+  const client = await agent.open();
+  for (let i = 0; i < 200; i++) client.exec(`exec-with-a-long-name-${"x".repeat(30)}-${i}`, ["/bin/true"]);
+  await client.until(
+    () => (client.frames.filter((f) => f.type === "end").length === 200 ? true : undefined),
+    "ends",
+  );
+  const deaf = await agent.open();
+  deaf.pause();
+  deaf.raw(Buffer.concat(Array.from({ length: 5000 }, () => new FrameBytes().frame(HOST_FRAME.list))));
+  expect((await client.run("beside", ["/bin/true"])).code).toBe(0);
+  const status = await readFile(`/proc/${await agent.pid()}/status`, "utf8");
+  expect(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1])).toBeLessThan(2048);
+  deaf.resume();
+  await deaf.until(() => (deaf.frames.length > 5000 ? true : undefined), "every answer");
 });
 
 test("a peer that asks without reading the answers waits, and takes no memory", async () => {
