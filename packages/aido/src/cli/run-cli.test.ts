@@ -154,7 +154,8 @@ test("--no-auto-destroy is only passed on when it is written", async () => {
 test("aido evidence <id> shows, aido evidence verify verifies", async () => {
   const entry = { seq: 1, timestamp: "t", event: "sandbox.created", actor: "me", prev: "", hash: "h" };
   const verdict = { sandboxId: "web", entries: 1, ok: true, problems: [] };
-  const parts = { evidence: { entries: [entry], verdicts: [verdict] } };
+  const get = (reference: string) => Promise.reject(notFound(reference));
+  const parts = { sandboxes: { get }, evidence: { entries: [entry], verdicts: [verdict] } };
   expect((await cli(["evidence", "web"], parts)).stdout).toContain("sandbox.created");
   expect((await cli(["evidence", "verify"], parts)).stdout).toContain("ok");
   expect((await cli(["evidence", "verify", "web", "--json"], parts)).stdout).toContain('"ok": true');

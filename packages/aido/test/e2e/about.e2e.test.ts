@@ -69,6 +69,13 @@ test("evidence is shown, verified, kept after destroy, and a changed line is fou
   expect(await project.aido(["evidence", "verify", id])).toMatchObject({ code: 0 });
 });
 
+test("evidence of a sandbox that is there is found by its name", async () => {
+  await using project = await Project.make();
+  await project.create("--name", "web");
+  expect((await project.ok(["evidence", "web"])).stdout).toContain("sandbox.created");
+  expect(await project.aido(["evidence", "never1was"])).toMatchObject({ code: 4 });
+});
+
 test("a server is refused with what to do until it can be used", async () => {
   await using project = await Project.make();
   const outcome = await project.aido(["ls"], { env: { AIDO_URL: "http://127.0.0.1:1" } });

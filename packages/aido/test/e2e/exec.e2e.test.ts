@@ -94,6 +94,27 @@ test("--detach leaves the command running; ps, logs and kill reach it", async ()
   expect(execs.find((each) => each.id === exec)?.exitCode).toBe(137);
 });
 
+test("logs of a sandbox without a run shows its newest exec", async () => {
+  await using project = await Project.make();
+  const id = await project.create("--name", "web");
+  expect(await project.aido(["logs", "web"])).toMatchObject({ code: 5, stdout: "" });
+  await project.ok(["exec", id, "echo", "first"]);
+  await project.ok(["exec", id, "echo", "second"]);
+  expect(await project.aido(["logs", "web"])).toMatchObject({ code: 0, stdout: "second\n" });
+});
+
+test("history, diff and rollback follow the workspace from exec to exec", async () => {
+  await using project = await Project.make();
+  const id = await project.create("--history");
+  await project.ok(["exec", id, "sh", "-c", "echo one > file"]);
+  await project.ok(["exec", id, "sh", "-c", "echo two > file"]);
+  const entries = await project.json<{ execId: string; files: string[] }[]>(["history", id]);
+  expect(entries[0]?.files).toEqual(["file"]);
+  expect((await project.ok(["diff", id])).stdout).toMatch(/-one\n\+two/);
+  await project.ok(["rollback", id, entries[1]?.execId ?? ""]);
+  expect((await project.ok(["exec", id, "cat", "file"])).stdout).toBe("one\n");
+});
+
 test("--json prints output and end as JSON lines", async () => {
   await using project = await Project.make();
   const id = await project.create();

@@ -22,6 +22,25 @@ test.each([
   expect(await project.readJson(...home, "outputs", "summary.json")).toMatchObject({ status: "failed" });
 });
 
+test("SIGTERM ends the run though nobody reads its output any more", async () => {
+  await using project = await Project.make("local", { "t.sh": "yes" });
+  const { id } = await project.json<{ id: string }>(["sandbox", "up", "--template", "bash"]);
+  await using running = project.start(["run", "t.sh"]);
+  await running.until("y");
+  running.child.stdout.pause();
+  const log = [".aido", "sandboxes", id, "run.json"];
+  await expect.poll(async () => (await project.readJson(...log))["status"]).toBe("running");
+  running.child.kill("SIGTERM");
+  await expect
+    .poll(async () => (await project.readJson(...log))["status"], { timeout: 20_000 })
+    .toBe("failed");
+  await expect
+    .poll(() => running.child.exitCode ?? running.child.signalCode, { timeout: 20_000 })
+    .not.toBeNull();
+  expect(running.child.signalCode === "SIGTERM" || running.child.exitCode === 143).toBe(true);
+  running.child.stdout.resume();
+});
+
 test("a second SIGINT quits at once", async () => {
   await using project = await Project.make("local", {
     "t.sh": "trap '' INT TERM; echo begun; while :; do sleep 1; done",

@@ -12,6 +12,7 @@ import { parseDuration } from "../options/duration.ts";
 import { parseNumber } from "../options/numbers.ts";
 import { parsePairs } from "../options/pairs.ts";
 import { note, printResult } from "../output/print.ts";
+import { interruptible } from "./interrupt.ts";
 
 export interface CreateOptions {
   image?: string;
@@ -28,6 +29,7 @@ export interface CreateOptions {
   isolation?: string;
   workdir?: string;
   user?: string;
+  history?: boolean;
   dangerousAllowHostNetwork?: boolean;
   dangerousAllowPrivileged?: boolean;
 }
@@ -35,11 +37,13 @@ export interface CreateOptions {
 export async function create(context: CliContext, options: CreateOptions): Promise<number> {
   const request = toCreateSandbox(options, (name) => context.env[name]);
   const aido = await context.open();
-  const sandbox = await aido.sandboxes.create(request, { onProgress: context.progress.show });
-  context.progress.clear();
-  await printResult(context, sandbox, () => `${sandbox.id}\n`);
-  await note(context, `Next: aido exec ${sandbox.id} -- <command>   or   aido shell ${sandbox.id}`);
-  return 0;
+  return interruptible(context, async (signal) => {
+    const sandbox = await aido.sandboxes.create(request, { onProgress: context.progress.show, signal });
+    context.progress.clear();
+    await printResult(context, sandbox, () => `${sandbox.id}\n`);
+    await note(context, `Next: aido exec ${sandbox.id} -- <command>   or   aido shell ${sandbox.id}`);
+    return 0;
+  });
 }
 
 export function toCreateSandbox(
@@ -65,6 +69,7 @@ export function toCreateSandbox(
     ttlMs: options.ttl === undefined ? undefined : parseDuration(options.ttl, "--ttl"),
     labels: parsePairs(options.label ?? [], "--label"),
     privileged: options.dangerousAllowPrivileged,
+    history: options.history,
   };
 }
 

@@ -1,4 +1,5 @@
-import { AidoError, type EvidenceEntry, type EvidenceVerdict } from "@aido/sdk/protocol";
+import type { Aido } from "@aido/sdk";
+import { AidoError, type EvidenceEntry, type EvidenceVerdict, isAidoError } from "@aido/sdk/protocol";
 import type { CliContext } from "../context.ts";
 import { isBrokenPipe } from "../output/byte-sink.ts";
 import { note, printJsonLine, printResult } from "../output/print.ts";
@@ -8,7 +9,7 @@ import { printable } from "../output/printable.ts";
 export async function showEvidence(context: CliContext, sandbox: string): Promise<number> {
   const aido = await context.open();
   try {
-    for await (const entry of aido.evidence.read(sandbox)) {
+    for await (const entry of aido.evidence.read(await toId(aido, sandbox))) {
       if (context.globals.json) await printJsonLine(context, entry);
       else await context.stdout.write(`${printable(line(entry))}\n`);
     }
@@ -20,7 +21,7 @@ export async function showEvidence(context: CliContext, sandbox: string): Promis
 
 export async function verifyEvidence(context: CliContext, sandbox: string | undefined): Promise<number> {
   const aido = await context.open();
-  const verdicts = await aido.evidence.verify(sandbox);
+  const verdicts = await aido.evidence.verify(sandbox === undefined ? undefined : await toId(aido, sandbox));
   if (verdicts.length === 0) await note(context, "There is no evidence yet.");
   await printResult(context, verdicts, () => verdicts.map(describe).join(""));
   if (verdicts.every(({ ok }) => ok)) return 0;
@@ -30,6 +31,17 @@ export async function verifyEvidence(context: CliContext, sandbox: string | unde
     hint: "Lines before the first problem can still be trusted.",
     details: { broken },
   });
+}
+
+/** Evidence is kept by id; names and beginnings of ids are known while the sandbox is there. */
+async function toId(aido: Aido, sandbox: string): Promise<string> {
+  try {
+    return (await aido.sandboxes.get(sandbox)).id;
+  } catch (thrown) {
+    if (isAidoError(thrown, "CONTAINER_NOT_FOUND") || isAidoError(thrown, "CONTAINER_EXPIRED"))
+      return sandbox;
+    throw thrown;
+  }
 }
 
 function line(entry: EvidenceEntry): string {

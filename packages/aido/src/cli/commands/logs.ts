@@ -1,4 +1,5 @@
-import { AidoError, type OutputChunk, type OutputStream } from "@aido/sdk/protocol";
+import type { Aido } from "@aido/sdk";
+import { AidoError, isAidoError, type OutputChunk, type OutputStream } from "@aido/sdk/protocol";
 import type { CliContext } from "../context.ts";
 import { note } from "../output/print.ts";
 import { pumpOutput } from "../output/pump-output.ts";
@@ -23,11 +24,12 @@ export async function logs(
   const sandbox = options.sandbox ?? positional;
   check(options, sandbox);
   const aido = await context.open();
+  const exec = options.exec ?? (sandbox === undefined ? undefined : await newestExec(aido, sandbox));
   const stop = new AbortController();
   const source = (): Chunks => {
     const range = { follow: options.follow ?? false };
-    return options.exec !== undefined && sandbox !== undefined
-      ? aido.execs.output(sandbox, options.exec, range, stop.signal)
+    return exec !== undefined && sandbox !== undefined
+      ? aido.execs.output(sandbox, exec, range, stop.signal)
       : aido.runs.logs({ sandbox, ...range }, stop.signal);
   };
   const removers = (["SIGINT", "SIGTERM"] as const).map((name) =>
@@ -44,6 +46,19 @@ export async function logs(
     for (const remove of removers) remove();
   }
   return 0;
+}
+
+/** The exec that stands for a sandbox that was not made for runs; undefined for one that was. */
+async function newestExec(aido: Aido, sandbox: string): Promise<string | undefined> {
+  try {
+    await aido.runs.get(sandbox);
+    return undefined;
+  } catch (thrown) {
+    if (!isAidoError(thrown, "EXECUTION_CONFLICT")) throw thrown;
+    const [newest] = await aido.execs.list(sandbox);
+    if (newest === undefined) throw thrown;
+    return newest.id;
+  }
 }
 
 function check(options: LogsOptions, sandbox: string | undefined): void {

@@ -1,11 +1,12 @@
 import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Runs } from "@aido/sdk";
 import { AidoError, type RunRecord, type RunSummary } from "@aido/sdk/protocol";
-import type { CliContext, SignalName } from "../context.ts";
+import type { CliContext } from "../context.ts";
 import { note, printResult } from "../output/print.ts";
 import { pumpOutput } from "../output/pump-output.ts";
 import { EXIT, runExitCode } from "./exit-code.ts";
-import { forwardSignals } from "./forward-signals.ts";
+import { Interrupt } from "./interrupt.ts";
 import { upForTask } from "./up-for-task.ts";
 
 export interface RunCommandOptions {
@@ -22,6 +23,8 @@ export interface RunCommandOptions {
   /** Undefined leaves it to what the sandbox was made with. */
   autoDestroy?: boolean;
 }
+
+const LAST_WORDS_MS = 1000;
 
 export async function run(
   context: CliContext,
@@ -40,24 +43,41 @@ export async function run(
         `Running ${started.task || "its steps"} in sandbox ${started.id} (${started.container.image})`,
       );
     }
-    interrupt.onHit(() => runs.cancel(started.id));
-    await pumpOutput(context, runs.logs({ sandbox: started.id, follow: true }), {
-      ...(context.globals.json ? { hide: ["stdout", "stderr"] } : {}),
-      onClosed: () => void runs.cancel(started.id).catch(() => undefined),
-    });
-    const summary = await runs.wait(started.id);
-    await report(context, summary);
-    return interrupt.exitCode ?? runExitCode(summary);
+    return await follow(context, runs, started.id, interrupt);
   } catch (thrown) {
-    if (interrupt.exitCode !== undefined && thrown instanceof Error && interrupt.signal.aborted) {
-      await note(context, "aido: interrupted");
-      return interrupt.exitCode;
-    }
-    throw thrown;
+    if (interrupt.exitCode === undefined || !interrupt.signal.aborted) throw thrown;
+    await note(context, "aido: interrupted");
+    return interrupt.exitCode;
   } finally {
     context.progress.clear();
     interrupt.stop();
   }
+}
+
+async function follow(context: CliContext, runs: Runs, id: string, interrupt: Interrupt): Promise<number> {
+  const interrupted = interrupt.onHit(() => runs.cancel(id));
+  const output = pumpOutput(context, runs.logs({ sandbox: id, follow: true }), {
+    ...(context.globals.json ? { hide: ["stdout", "stderr"] } : {}),
+    onClosed: () => void runs.cancel(id).catch(() => undefined),
+  });
+  output.catch(() => undefined);
+  // Whoever reads the output may have stopped reading; after a signal the run's end does not wait for them.
+  const summary = await Promise.race([output, interrupted]).then(() => runs.wait(id));
+  if (interrupt.hit !== undefined && !(await settles(output))) context.signals.die(interrupt.hit);
+  await report(context, summary);
+  return interrupt.exitCode ?? runExitCode(summary);
+}
+
+/** Whether the last of the output is taken soon. */
+async function settles(output: Promise<void>): Promise<boolean> {
+  const late = new AbortController();
+  const taken = output.then(
+    () => true,
+    () => true,
+  );
+  const settled = await Promise.race([taken, sleep(LAST_WORDS_MS, false, { signal: late.signal })]);
+  late.abort();
+  return settled;
 }
 
 interface Start {
@@ -131,45 +151,5 @@ async function report(context: CliContext, summary: RunSummary): Promise<void> {
       context,
       `aido: ${summary.outputFiles.length} output file(s): ${summary.outputFiles.slice(0, 5).join(", ")}${summary.outputFiles.length > 5 ? ", …" : ""}`,
     );
-  }
-}
-
-/** The first signal ends the run in order; what it means depends on how far the run has come. */
-class Interrupt {
-  hit: SignalName | undefined;
-  readonly #abort = new AbortController();
-  readonly #stop: () => void;
-  #cancel: (() => Promise<void>) | undefined;
-
-  constructor(context: CliContext) {
-    this.#stop = forwardSignals(context.signals, (signal) => {
-      this.hit = signal;
-      if (this.#cancel === undefined) this.#abort.abort();
-      else this.#end();
-    });
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  get exitCode(): number | undefined {
-    if (this.hit === undefined) return undefined;
-    return { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131, SIGWINCH: 156 }[this.hit];
-  }
-
-  /** From now on a signal cancels the run; one that came while it was starting does so at once. */
-  onHit(cancel: () => Promise<void>): void {
-    this.#cancel = cancel;
-    if (this.hit !== undefined) this.#end();
-  }
-
-  stop(): void {
-    this.#stop();
-  }
-
-  #end(): void {
-    // The wait for the run's end reports whatever is wrong.
-    void this.#cancel?.().catch(() => undefined);
   }
 }

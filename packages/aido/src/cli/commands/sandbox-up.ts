@@ -3,6 +3,7 @@ import { AidoError } from "@aido/sdk/protocol";
 import type { CliContext } from "../context.ts";
 import { note, printResult } from "../output/print.ts";
 import { printable } from "../output/printable.ts";
+import { interruptible } from "./interrupt.ts";
 
 export interface UpOptions {
   spec?: string;
@@ -15,20 +16,13 @@ export async function sandboxUp(context: CliContext, options: UpOptions): Promis
   const { toUpRequest } = await import("../../spec/up-request.ts");
   const request = await toUpRequest(loaded, { autoDestroy: options.autoDestroy });
   const { runs } = await context.open();
-  const interrupt = new AbortController();
-  const stops = (["SIGINT", "SIGTERM"] as const).map((name) =>
-    context.signals.on(name, () => interrupt.abort()),
-  );
-  try {
-    const run = await runs.up(request, { onProgress: context.progress.show, signal: interrupt.signal });
+  return interruptible(context, async (signal) => {
+    const run = await runs.up(request, { onProgress: context.progress.show, signal });
     context.progress.clear();
     await printResult(context, run, () => `${printable(run.id)}  ${run.status}\n`);
     await note(context, `Next: aido run <task> --sandbox ${run.id}`);
     return 0;
-  } finally {
-    context.progress.clear();
-    for (const stop of stops) stop();
-  }
+  });
 }
 
 async function load(context: CliContext, options: UpOptions) {

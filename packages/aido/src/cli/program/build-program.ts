@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { declareAboutCommands } from "./about-commands.ts";
 import type { Act } from "./act.ts";
 import { declareExecCommands } from "./exec-commands.ts";
+import { declareHistoryCommands } from "./history-commands.ts";
 import { declareRunCommands } from "./run-commands.ts";
 import { declareSandboxCommands } from "./sandbox-commands.ts";
 
@@ -23,6 +24,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareRunCommands(program, act);
   declareSandboxCommands(program, act);
   declareExecCommands(program, act);
+  declareHistoryCommands(program, act);
   declareAboutCommands(program, act);
   return program;
 }

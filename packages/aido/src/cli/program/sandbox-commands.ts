@@ -35,6 +35,7 @@ function declareCreate(program: Command, act: Act): void {
     .option("--isolation <level>", "container (default), gvisor, sysbox or kata; refused when not available")
     .option("-w, --workdir <path>", "where commands start")
     .option("-u, --user <user>", "who commands run as: uid, uid:gid or a name of the image")
+    .option("--history", "record how execs change its workspace: see history, diff and rollback")
     .option("--dangerous-allow-host-network", "give it the host's own network")
     .option("--dangerous-allow-privileged", "give it full privileges of the engine")
     .action((options: object) =>
