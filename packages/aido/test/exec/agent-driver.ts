@@ -62,11 +62,20 @@ export class AgentDriver implements Driver {
     }
   }
 
-  async stop(): Promise<void> {
+  get isRunning(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async ended(): Promise<void> {
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGKILL");
+    if (child !== undefined && this.isRunning) await new Promise((resolve) => child.once("exit", resolve));
+  }
+
+  /** As when a container dies at once, except that what it started lives on. */
+  async stop(): Promise<void> {
+    if (!this.isRunning) return;
+    const ended = this.ended();
+    this.#child?.kill("SIGKILL");
     await ended;
   }
 
@@ -111,11 +120,10 @@ export class AgentDriver implements Driver {
   }
 
   #info(): Container {
-    const isRunning = this.#child?.exitCode === null && this.#child.signalCode === null;
     return {
       sandboxId: this.#spec?.sandboxId ?? "",
       containerId: "c1",
-      state: isRunning ? "running" : "exited",
+      state: this.isRunning ? "running" : "exited",
       exitCode: this.#child?.exitCode ?? undefined,
       outOfMemory: false,
       image: "",

@@ -1,27 +1,12 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { OutputRange } from "@aido/sdk/protocol";
 import { expect, test } from "vitest";
-import { AgentDriver } from "../../../test/exec/agent-driver.ts";
-import { bedOn, type ExecBed, SANDBOX, until } from "../../../test/exec/exec-bed.ts";
+import { openAgentBed } from "../../../test/exec/agent-bed.ts";
+import type { AgentDriver } from "../../../test/exec/agent-driver.ts";
+import { type ExecBed, SANDBOX, until } from "../../../test/exec/exec-bed.ts";
 import { collect } from "./collect.ts";
-
-/** The real supervisor, with a directory of this machine as its workdir. */
-async function open(options: { outputBytes?: number } = {}) {
-  const workdir = await mkdtemp(join(tmpdir(), "aido-work-"));
-  const user = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const bed = await bedOn(await AgentDriver.open(), { ...options, workdir, user });
-  return {
-    bed,
-    workdir,
-    [Symbol.asyncDispose]: async () => {
-      await bed[Symbol.asyncDispose]();
-      await rm(workdir, { recursive: true, force: true });
-    },
-  };
-}
 
 const run = (bed: ExecBed<AgentDriver>, argv: string[], extra = {}) =>
   collect(bed.execs, SANDBOX, { argv, ...extra }, { maxBytes: 1_000_000 });
@@ -43,7 +28,7 @@ async function sha256(
 }
 
 test("a command's output and end are recorded", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   const { info, stdout, stderr } = await run(at.bed, ["sh", "-c", "echo out; echo err >&2; pwd; exit 7"]);
   expect(info).toMatchObject({ status: "exited", exitCode: 7, stdoutBytes: 5 + at.workdir.length });
   expect(stdout.toString()).toBe(`out\n${at.workdir}\n`);
@@ -53,7 +38,7 @@ test("a command's output and end are recorded", async () => {
 });
 
 test("variables of the sandbox and the exec arrive, and a directory of its own", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   const { stdout } = await run(at.bed, ["sh", "-c", 'echo "$FROM_SANDBOX $MINE $HOME $LANG"; pwd'], {
     env: { MINE: "2" },
     cwd: "/tmp",
@@ -62,7 +47,7 @@ test("variables of the sandbox and the exec arrive, and a directory of its own",
 });
 
 test("a command that is not there is refused, and recorded as 127", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   await expect(run(at.bed, ["no-such-command"], { id: "missing" })).rejects.toMatchObject({
     code: "EXECUTION_FAILED",
     details: { errno: "ENOENT" },
@@ -71,7 +56,7 @@ test("a command that is not there is refused, and recorded as 127", async () => 
 });
 
 test("a connection that breaks again and again during a flood loses and doubles no byte", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   const script = "i=0; while [ $i -lt 60 ]; do head -c 524288 /dev/zero | tr '\\0' \"$i\"; i=$((i+1)); done";
   const { id } = await at.bed.execs.start(SANDBOX, { argv: ["sh", "-c", `${script} | tee sum-me | cat`] });
   const following = sha256(at.bed, id, { follow: true });
@@ -91,7 +76,7 @@ test("a connection that breaks again and again during a flood loses and doubles 
 });
 
 test("output resumes at any offset", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   const { info } = await run(at.bed, ["sh", "-c", "seq 1 20000; seq 1 10 >&2"]);
   const part: Buffer[] = [];
   for await (const chunk of at.bed.execs.output(SANDBOX, info.id, {
@@ -106,7 +91,7 @@ test("output resumes at any offset", async () => {
 });
 
 test("10 MiB of input go through cat while the connection breaks", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   const input = Buffer.alloc(10_485_760);
   for (let i = 0; i < input.length; i += 4) input.writeUInt32LE(i, i);
   const { id } = await at.bed.execs.start(SANDBOX, { argv: ["cat"], stdin: true });
@@ -124,7 +109,7 @@ test("10 MiB of input go through cat while the connection breaks", async () => {
 });
 
 test("input to a command that does not read is refused, not waited for", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   const { id } = await at.bed.execs.start(SANDBOX, { argv: ["sh", "-c", "exec <&-; sleep 30"], stdin: true });
   const feed = async () => {
     for (let sent = 0; sent < 100; sent += 1)
@@ -135,7 +120,7 @@ test("input to a command that does not read is refused, not waited for", async (
 });
 
 test("kill reaches daemons that the command left behind", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   const script =
     "setsid sh -c 'echo $$ > daemon; exec sleep 300' & while [ ! -s daemon ]; do sleep 0.01; done; echo up";
   const { info } = await run(at.bed, ["sh", "-c", script]);
@@ -147,7 +132,7 @@ test("kill reaches daemons that the command left behind", async () => {
 });
 
 test("a timeout, a kill and too much output are told apart", async () => {
-  await using at = await open({ outputBytes: 100_000 });
+  await using at = await openAgentBed({ outputBytes: 100_000 });
   const timeout = await run(at.bed, ["sleep", "60"], { timeoutMs: 50 });
   expect(timeout.info).toMatchObject({ status: "timeout", signal: "SIGTERM", exitCode: 143 });
   const { id } = await at.bed.execs.start(SANDBOX, { argv: ["sleep", "60"] });
@@ -158,7 +143,7 @@ test("a timeout, a kill and too much output are told apart", async () => {
 });
 
 test("a terminal is one, of the size asked for", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   const argv = ["sh", "-c", "test -t 0 && test -t 1 && stty size; echo to-stderr >&2"];
   const { stdout, stderr } = await run(at.bed, argv, { pty: { rows: 33, cols: 101 } });
   expect(stdout.toString().replaceAll("\r", "")).toBe("33 101\nto-stderr\n");
@@ -166,7 +151,7 @@ test("a terminal is one, of the size asked for", async () => {
 });
 
 test("another process takes a flood over while the first is still reading it", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   const { id } = await at.bed.execs.start(SANDBOX, { argv: ["sh", "-c", "seq 1 2000000"] });
   const first = sha256(at.bed, id, { follow: true });
   await until(
@@ -185,7 +170,7 @@ test("another process takes a flood over while the first is still reading it", a
 });
 
 test("a process that died is succeeded: what it did not record is still there", async () => {
-  await using at = await open();
+  await using at = await openAgentBed();
   const { id } = await at.bed.execs.start(SANDBOX, {
     argv: ["sh", "-c", "seq 1 100000; echo end >&2; exit 4"],
   });
@@ -202,8 +187,11 @@ test("a process that died is succeeded: what it did not record is still there", 
 });
 
 test("execs of a supervisor that died are lost, and say so soon", async () => {
-  await using at = await open();
-  const { id } = await at.bed.execs.start(SANDBOX, { argv: ["sh", "-c", "echo before; exec sleep 300"] });
+  await using at = await openAgentBed();
+  const { id } = await at.bed.execs.start(SANDBOX, {
+    argv: ["sh", "-c", "echo before; exec cat"],
+    stdin: true,
+  });
   await until("its output is recorded", async () => (await at.bed.execs.get(SANDBOX, id)).stdoutBytes === 7);
   const waiting = at.bed.execs.wait(SANDBOX, id, AbortSignal.timeout(5_000));
   await at.bed.driver.stop();

@@ -3,23 +3,13 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { AgentDriver } from "../../../test/exec/agent-driver.ts";
-import { bedOn, SANDBOX, until } from "../../../test/exec/exec-bed.ts";
+import { openAgentBed } from "../../../test/exec/agent-bed.ts";
+import { SANDBOX, until } from "../../../test/exec/exec-bed.ts";
 
 /** The real supervisor's tools on a directory of this machine. */
 async function open() {
-  const workdir = await mkdtemp(join(tmpdir(), "aido-files-"));
-  const user = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const bed = await bedOn(await AgentDriver.open(), { workdir, user });
-  return {
-    bed,
-    files: bed.files,
-    workdir,
-    [Symbol.asyncDispose]: async () => {
-      await bed[Symbol.asyncDispose]();
-      await rm(workdir, { recursive: true, force: true });
-    },
-  };
+  const at = await openAgentBed();
+  return { ...at, files: at.bed.files };
 }
 
 async function everything(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {

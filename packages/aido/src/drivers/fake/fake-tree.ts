@@ -40,6 +40,7 @@ export class FakeTree {
   readonly #mounts: readonly Mount[];
   readonly #watchers = new Set<(change: FakeChange) => void>();
   #base: string | undefined;
+  #isDisposed = false;
 
   constructor(mounts: readonly Mount[]) {
     this.#mounts = mounts.toSorted((a, b) => b.target.length - a.target.length);
@@ -52,6 +53,8 @@ export class FakeTree {
       if (inside === mount.target) return mount.source;
       if (inside.startsWith(`${mount.target}/`)) return join(mount.source, inside.slice(mount.target.length));
     }
+    // A program may still be running when its sandbox is removed: nothing is made again for it.
+    if (this.#isDisposed) throw Object.assign(new Error("the sandbox is removed"), { code: "ENOENT" });
     this.#base ??= mkdtempSync(join(tmpdir(), "aido-fake-"));
     return join(this.#base, inside);
   }
@@ -138,6 +141,7 @@ export class FakeTree {
 
   async dispose(): Promise<void> {
     this.#watchers.clear();
+    this.#isDisposed = true;
     if (this.#base !== undefined) await rm(this.#base, { recursive: true, force: true });
     this.#base = undefined;
   }
