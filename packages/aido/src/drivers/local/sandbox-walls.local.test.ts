@@ -1,3 +1,4 @@
+import { readlinkSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -106,6 +107,16 @@ test("a server on the host's loopback is out of reach", async () => {
   const { client } = await launch(backend);
   const connect = `import socket; print(socket.socket().connect_ex(("127.0.0.1", ${port})))`;
   expect((await client.exec(["/usr/bin/python3", "-c", connect])).stdout).toBe("111\n");
+});
+
+test("the host's network is shared only when it is asked for", async () => {
+  await using backend = await makeLocalBackend();
+  const own = await launch(backend);
+  const shared = await launch(backend, { network: "host" });
+  const namespace = async ({ sh }: typeof own) => (await sh("readlink /proc/self/ns/net")).stdout.trim();
+  expect(await namespace(own)).not.toBe(readlinkSync("/proc/self/ns/net"));
+  expect(await namespace(shared)).toBe(readlinkSync("/proc/self/ns/net"));
+  expect((await own.sh("cat /etc/resolv.conf")).stdout).toBe("");
 });
 
 test("a terminal of its own can be opened", async () => {
