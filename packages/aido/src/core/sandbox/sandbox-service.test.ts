@@ -190,6 +190,20 @@ describe("a reference", () => {
   });
 });
 
+describe("a list", () => {
+  test("goes on after a sandbox that was destroyed between two pages", async () => {
+    await using bed = sandboxBed();
+    for (const id of ["aa1", "aa2", "aa3", "aa4"]) await bed.sandboxes.create({ id });
+    const page = await bed.sandboxes.list({ limit: 2 });
+    expect(page.map(({ id }) => id)).toEqual(["aa4", "aa3"]);
+    await bed.sandboxes.destroy("aa3");
+    expect((await bed.sandboxes.list({ before: "aa3" })).map(({ id }) => id)).toEqual(["aa2", "aa1"]);
+    await expect(bed.sandboxes.list({ before: "never" })).rejects.toMatchObject({
+      code: "CONTAINER_NOT_FOUND",
+    });
+  });
+});
+
 describe("ttl and stats", () => {
   test("a new ttl counts from now and reaches the supervisor", async () => {
     await using bed = sandboxBed();

@@ -129,9 +129,13 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   async list(filter: SandboxFilter = {}): Promise<readonly SandboxInfo[]> {
+    const { sandboxes } = this.#deps.store;
     await this.#reconciler.reconcile();
-    const before = filter.before === undefined ? undefined : (await this.resolve(filter.before)).id;
-    return (await this.#deps.store.sandboxes.list({ ...filter, before })).map(toSandboxInfo);
+    // A page may begin after a sandbox that was destroyed since the page before.
+    const cursor = filter.before;
+    const before =
+      cursor === undefined ? undefined : ((await sandboxes.get(cursor)) ?? (await this.resolve(cursor))).id;
+    return (await sandboxes.list({ ...filter, before })).map(toSandboxInfo);
   }
 
   async start(sandbox: string, signal?: AbortSignal): Promise<SandboxInfo> {

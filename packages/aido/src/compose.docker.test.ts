@@ -1,0 +1,3 @@
+import { aidoContract } from "../test/contract/aido-contract.ts";
+
+aidoContract({ driver: "docker", image: "aido-test:busybox" });
