@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -97,30 +98,33 @@ static void remove_failed(void *context, const char *path, int failure)
         *error = failure;
 }
 
-int tool_remove(int argc, char **argv)
+/* With all it holds; what is not there is gone already. */
+static void remove_entry(int root, const char *path, enum path_links links)
 {
-    (void)argc;
     static const struct tree_visitor visitor = {
         .enter = remove_enter, .leave = remove_leave, .failed = remove_failed};
     struct place place;
     struct stat st;
     int error = 0;
-    if (path_place(tool_root(argv[1]), argv[2], false, PATH_LINKS_INSIDE, &place) < 0) {
-        if (errno == ENOENT)
-            return 0;
+    if (path_place(root, path, false, links, &place) < 0) {
+        /* A link or a file where a directory was: what lay beneath it is gone. */
+        if (errno == ENOENT || (links == PATH_LINKS_NONE && (errno == ELOOP || errno == ENOTDIR)))
+            return;
         tool_fail(errno, NULL);
     }
     if (!place.name[0])
         tool_fail(EBUSY, "a directory cannot be removed by . or .., nor the root");
     if (fstatat(place.dir, place.name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-        if (errno == ENOENT)
-            return 0;
-        tool_fail(errno, NULL);
+        if (errno != ENOENT)
+            tool_fail(errno, NULL);
+        close(place.dir);
+        return;
     }
     if (!S_ISDIR(st.st_mode)) {
         if (unlinkat(place.dir, place.name, 0) < 0 && errno != ENOENT)
             tool_fail(errno, NULL);
-        return 0;
+        close(place.dir);
+        return;
     }
     if ((st.st_mode & 0700) != 0700)
         open_up(place.dir, place.name);
@@ -129,5 +133,39 @@ int tool_remove(int argc, char **argv)
         tree_walk(fd, &visitor, &error);
     if (unlinkat(place.dir, place.name, AT_REMOVEDIR) < 0 && errno != ENOENT)
         tool_fail(error ? error : errno, NULL);
+    close(place.dir);
+}
+
+int tool_remove(int argc, char **argv)
+{
+    (void)argc;
+    remove_entry(tool_root(argv[1]), argv[2], PATH_LINKS_INSIDE);
+    return 0;
+}
+
+/* Removes the path, then the directories above it that this left empty. */
+static void prune_one(int base, const char *path)
+{
+    size_t size = strlen(path);
+    char *rest = tool_alloc(NULL, size + 1);
+    memcpy(rest, path, size + 1);
+    remove_entry(base, rest, PATH_LINKS_NONE);
+    for (char *slash; (slash = strrchr(rest, '/'));) {
+        *slash = '\0';
+        struct place place;
+        if (path_place(base, rest, false, PATH_LINKS_NONE, &place) < 0)
+            break;
+        bool removed = place.name[0] && unlinkat(place.dir, place.name, AT_REMOVEDIR) == 0;
+        close(place.dir);
+        if (!removed)
+            break;
+    }
+    free(rest);
+}
+
+int tool_prune(int argc, char **argv)
+{
+    (void)argc;
+    in_paths(tool_directory(argv[1], argv[2]), prune_one);
     return 0;
 }

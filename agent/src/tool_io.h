@@ -39,6 +39,8 @@ void out_record(int dir, const char *name, const struct stat *st, const char *pa
 
 /* Reads once from fd; 0 at the end, never -1: a failure ends the tool. */
 size_t in_some(int fd, void *buffer, size_t size);
+/* Calls take for each path on standard input, ended by NUL; what it writes is sent before more is waited for. */
+void in_paths(int base, void (*take)(int base, const char *path));
 /* Writes all; false with errno set when that fails. */
 bool write_all(int fd, const void *bytes, size_t size);
 uint64_t time_ns(struct timespec time);
@@ -53,6 +55,8 @@ int tool_du(int argc, char **argv);
 int tool_mkdir(int argc, char **argv);
 int tool_move(int argc, char **argv);
 int tool_remove(int argc, char **argv);
+int tool_prune(int argc, char **argv);
+int tool_dial(int argc, char **argv);
 int tool_tar(int argc, char **argv);
 int tool_untar(int argc, char **argv);
 int tool_watch(int argc, char **argv);

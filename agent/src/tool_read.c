@@ -115,29 +115,6 @@ static void cat_one(int base, const char *path)
 int tool_cat(int argc, char **argv)
 {
     (void)argc;
-    int base = tool_directory(argv[1], argv[2]);
-    size_t cap = TOOL_BUFFER, have = 0;
-    char *paths = tool_alloc(NULL, cap);
-    for (;;) {
-        /* Answers must not wait in the buffer for the next question. */
-        out_flush();
-        size_t n = in_some(0, paths + have, cap - have);
-        if (n == 0)
-            break;
-        have += n;
-        char *at = paths, *nul;
-        while ((nul = memchr(at, '\0', have - (size_t)(at - paths)))) {
-            cat_one(base, at);
-            at = nul + 1;
-        }
-        have -= (size_t)(at - paths);
-        memmove(paths, at, have);
-        if (have == CAT_PATH_MAX)
-            tool_fail(ENAMETOOLONG, NULL);
-        if (have == cap)
-            paths = tool_alloc(paths, cap = cap * 2 < CAT_PATH_MAX ? cap * 2 : CAT_PATH_MAX);
-    }
-    if (have > 0)
-        tool_usage("cat: the last path is not ended by NUL");
+    in_paths(tool_directory(argv[1], argv[2]), cat_one);
     return 0;
 }

@@ -21,12 +21,14 @@ static const struct tool {
     {"mkdir", tool_mkdir, 3, 3, "mkdir root path mode"},
     {"move", tool_move, 3, 3, "move root from to"},
     {"remove", tool_remove, 2, 2, "remove root path"},
+    {"prune", tool_prune, 2, 2, "prune root path"},
     {"tar", tool_tar, 2, 2, "tar root path"},
     {"untar", tool_untar, 2, 2, "untar root path"},
     {"scan", tool_scan, 2, 3, "scan root path [sinceNs]"},
     {"cat", tool_cat, 2, 2, "cat root path"},
     {"watch", tool_watch, 2, 2, "watch root path"},
     {"du", tool_du, 2, 2, "du root path"},
+    {"dial", tool_dial, 1, 1, "dial port"},
 };
 
 int tool_main(int argc, char **argv)
@@ -50,5 +52,5 @@ int tool_main(int argc, char **argv)
         out_flush();
         return status;
     }
-    tool_usage("a tool's name: read write stat list mkdir move remove tar untar scan cat watch du");
+    tool_usage("a tool's name: read write stat list mkdir move remove prune tar untar scan cat watch du dial");
 }
