@@ -16,7 +16,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { freshDirectory, paths, plainUser, runTool, startTool } from "./tools-harness.ts";
+import { freshDirectory, nextOutput, paths, plainUser, runTool, startTool } from "./tools-harness.ts";
 import { archive, member, pax, sign } from "./tools-tar-writer.ts";
 
 const LONG = `${"l".repeat(200)}/${"m".repeat(200)}`;
@@ -94,7 +94,7 @@ describe("tar", () => {
     await truncate(join(root.path, "big"), 9 * 2 ** 30);
     const child = startTool(["tar", root.path, ""]);
     const closed = once(child, "close");
-    const [chunk] = (await once(child.stdout, "data")) as [Buffer];
+    const chunk = await nextOutput(child);
     child.kill("SIGKILL");
     await closed;
     expect(chunk.toString("latin1", 156, 157)).toBe("x");

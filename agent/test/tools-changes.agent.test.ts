@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import {
   decodeRecords,
   freshDirectory,
+  nextOutput,
   OLD_KERNEL,
   paths,
   plainUser,
@@ -116,8 +117,7 @@ describe.each([
     const closed = once(child, "close");
     for (let i = 0; i < 3; i++) {
       child.stdin.write("f\0");
-      const [chunk] = (await once(child.stdout, "data")) as [Buffer];
-      expect(decodeAnswers(chunk)).toEqual([{ status: 0, content: "x" }]);
+      expect(decodeAnswers(await nextOutput(child))).toEqual([{ status: 0, content: "x" }]);
     }
     child.stdin.end();
     expect((await closed)[0]).toBe(0);

@@ -51,6 +51,22 @@ export async function runTool(args: readonly string[], options: ToolOptions = {}
   return { status, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString() };
 }
 
+/** The next output; a tool that ends without any is a failure, not a wait. */
+export async function nextOutput(child: ChildProcessWithoutNullStreams): Promise<Buffer> {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const ended = once(child, "close", { signal }).then(() =>
+    Promise.reject(new Error("the tool ended without output")),
+  );
+  try {
+    const [chunk] = (await Promise.race([once(child.stdout, "data", { signal }), ended])) as [Buffer];
+    return chunk;
+  } finally {
+    ended.catch(() => undefined);
+    stop.abort();
+  }
+}
+
 /** A fresh directory that is gone at the end, however deep or unreadable what it holds. */
 export async function freshDirectory(): Promise<{ path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(tmpdir(), "aido-tools-"));

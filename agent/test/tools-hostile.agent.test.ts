@@ -124,34 +124,37 @@ describe.each([
   it.each([
     ["absolute", (base: string) => join(base, "outside")],
     ["relative", () => "../outside"],
-  ])("no tool touches the outside while a directory and a link are swapped, the link %s", async (_kind, target) => {
-    await using base = await freshDirectory();
-    await plantRace(base.path, target(base.path));
-    const root = join(base.path, "root");
-    const input = archive(
-      ...Array.from({ length: 20 }, (_, i) => member({ name: `sub/m${i}`, content: "x" })),
-    );
-    await using _swapping = await startSwapping(join(root, "dir"), join(root, "link"));
-    // The race is real: who goes by plain paths is led out.
-    const isLedOut = async () => (await readFile(join(root, "dir/f"), "utf8").catch(() => "")) === SECRET;
-    await until(isLedOut);
-    const rounds: (() => Promise<Buffer>)[] = [
-      async () => (await run(["read", root, "dir/f"])).stdout,
-      async () => (await run(["write", root, "dir/f", "644"], "written")).stdout,
-      async () => (await run(["write", root, "dir/sub/g", "644", "append"], "appended")).stdout,
-      async () => (await run(["mkdir", root, "dir/sub/made", "755"])).stdout,
-      async () => (await run(["cat", root, ""], "dir/f\0dir/sub/f\0")).stdout,
-      async () => (await run(["tar", root, "dir"])).stdout,
-      async () => (await run(["tar", root, ""])).stdout,
-      async () => (await run(["untar", root, "dir"], input)).stdout,
-      async () => (await run(["move", root, "dir/sub/g", "dir/h"])).stdout,
-      async () => (await run(["remove", root, "dir/sub"])).stdout,
-    ];
-    for (let i = 0; i < 25; i++)
-      for (const round of rounds) expect((await round()).includes(SECRET)).toBe(false);
-    await until(isLedOut);
-    await expectOutsideUntouched(base.path);
-  });
+  ])(
+    "no tool touches the outside while a directory and a link are swapped, the link %s",
+    async (_kind, target) => {
+      await using base = await freshDirectory();
+      await plantRace(base.path, target(base.path));
+      const root = join(base.path, "root");
+      const input = archive(
+        ...Array.from({ length: 20 }, (_, i) => member({ name: `sub/m${i}`, content: "x" })),
+      );
+      await using _swapping = await startSwapping(join(root, "dir"), join(root, "link"));
+      // The race is real: who goes by plain paths is led out.
+      const isLedOut = async () => (await readFile(join(root, "dir/f"), "utf8").catch(() => "")) === SECRET;
+      await until(isLedOut);
+      const rounds: (() => Promise<Buffer>)[] = [
+        async () => (await run(["read", root, "dir/f"])).stdout,
+        async () => (await run(["write", root, "dir/f", "644"], "written")).stdout,
+        async () => (await run(["write", root, "dir/sub/g", "644", "append"], "appended")).stdout,
+        async () => (await run(["mkdir", root, "dir/sub/made", "755"])).stdout,
+        async () => (await run(["cat", root, ""], "dir/f\0dir/sub/f\0")).stdout,
+        async () => (await run(["tar", root, "dir"])).stdout,
+        async () => (await run(["tar", root, ""])).stdout,
+        async () => (await run(["untar", root, "dir"], input)).stdout,
+        async () => (await run(["move", root, "dir/sub/g", "dir/h"])).stdout,
+        async () => (await run(["remove", root, "dir/sub"])).stdout,
+      ];
+      for (let i = 0; i < 25; i++)
+        for (const round of rounds) expect((await round()).includes(SECRET)).toBe(false);
+      await until(isLedOut);
+      await expectOutsideUntouched(base.path);
+    },
+  );
 
   it("names with newlines, quotes, bytes that are no UTF-8 and 255 bytes are names like others", async () => {
     await using root = await freshDirectory();
