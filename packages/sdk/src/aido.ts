@@ -1,3 +1,4 @@
+import type { History } from "./history.ts";
 import type {
   CreateSandbox,
   EvidenceEntry,
@@ -25,6 +26,7 @@ export interface Aido {
   readonly files: Files;
   readonly evidence: Evidence;
   readonly runs: Runs;
+  readonly history: History;
   close(): Promise<void>;
 }
 

@@ -1,8 +1,9 @@
 import type { Aido } from "@aido/sdk";
 import type { Driver } from "./driver/driver.ts";
 import type { EvidenceLog } from "./evidence/evidence-log.ts";
-import type { ExecService } from "./exec/exec-service.ts";
 import type { FileService } from "./files/file-service.ts";
+import type { HistoryService } from "./history/history-service.ts";
+import type { TrackedExecs } from "./history/tracked-execs.ts";
 import type { RunService } from "./run/run-service.ts";
 import type { SandboxService } from "./sandbox/sandbox-service.ts";
 import type { Store } from "./store/store.ts";
@@ -10,8 +11,9 @@ import type { Supervisors } from "./supervisor/supervisors.ts";
 
 export interface CoreParts {
   readonly sandboxes: SandboxService;
-  readonly execs: ExecService;
+  readonly execs: TrackedExecs;
   readonly files: FileService;
+  readonly history: HistoryService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly supervisors: Supervisors;
@@ -22,8 +24,9 @@ export interface CoreParts {
 /** Aido in this process. Whoever makes the parts hands them over: closing ends them all, and no sandbox. */
 export class CoreAido implements Aido {
   readonly sandboxes: SandboxService;
-  readonly execs: ExecService;
+  readonly execs: TrackedExecs;
   readonly files: FileService;
+  readonly history: HistoryService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly driver: Driver;
@@ -35,6 +38,7 @@ export class CoreAido implements Aido {
     this.sandboxes = parts.sandboxes;
     this.execs = parts.execs;
     this.files = parts.files;
+    this.history = parts.history;
     this.evidence = parts.evidence;
     this.runs = parts.runs;
     this.driver = parts.driver;
