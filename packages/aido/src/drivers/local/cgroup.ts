@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { ResourceLimits } from "@aido/sdk/protocol";
 import type { CgroupHierarchy, Controller } from "./cgroup-hierarchy.ts";
 
@@ -26,6 +26,8 @@ export class Cgroup {
     for (const directory of directories) {
       if (this.#hierarchy.version === 2) this.#delegate(directory);
       mkdirSync(directory, { recursive: true });
+      // Its counters are read inside, by a user that is not ours, whatever the umask.
+      for (const path of [dirname(directory), directory]) chmodSync(path, 0o755);
     }
     for (const [directory, file, value] of this.#settings(limits)) {
       if (existsSync(join(directory, file))) writeFileSync(join(directory, file), value);

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export const ETC_DIRECTORIES = ["alternatives", "ssl/certs"] as const;
@@ -31,9 +31,25 @@ export function etcFiles({ hostname, home, uid, gid }: EtcSettings): Readonly<Re
   };
 }
 
-export async function writeEtc(directory: string, settings: EtcSettings): Promise<void> {
-  for (const name of ETC_DIRECTORIES) await mkdir(join(directory, name), { recursive: true });
-  for (const [name, text] of Object.entries(etcFiles(settings))) await writeFile(join(directory, name), text);
+/**
+ * A handful of tiny files on the way to every first command: written at once, since each wait for another thread would
+ * take longer. Readable by everyone whatever the umask, as the sandbox's user is not ours.
+ */
+export function writeEtc(directory: string, settings: EtcSettings): void {
+  const directories = new Set([directory, ...ETC_DIRECTORIES.flatMap((name) => pathsTo(directory, name))]);
+  for (const path of directories) {
+    mkdirSync(path, { recursive: true });
+    chmodSync(path, 0o755);
+  }
+  for (const [name, text] of Object.entries(etcFiles(settings))) {
+    writeFileSync(join(directory, name), text);
+    chmodSync(join(directory, name), 0o644);
+  }
+}
+
+function pathsTo(directory: string, name: string): string[] {
+  const parts = name.split("/");
+  return parts.map((_, index) => join(directory, ...parts.slice(0, index + 1)));
 }
 
 /** Any name as one that the kernel and programs take for a machine's. */

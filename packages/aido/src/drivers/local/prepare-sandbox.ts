@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { chownSync, mkdirSync } from "node:fs";
 import type { ContainerSpec } from "../../core/driver/driver.ts";
 import { toHostname, writeEtc } from "./etc-files.ts";
 import { giveToUser } from "./give-to-user.ts";
@@ -16,13 +16,12 @@ export async function prepareSandbox(
 ): Promise<SandboxState> {
   const user = spec.user ?? DEFAULT_USER;
   const hostUid = isRoot ? hostUser(paths.directory) : undefined;
-  await mkdir(paths.run, { recursive: true, mode: 0o700 });
-  await mkdir(paths.work, { recursive: true, mode: 0o755 });
-  await writeEtc(paths.etc, { hostname: toHostname(spec.name), home: spec.workdir, ...user });
+  mkdirSync(paths.run, { recursive: true, mode: 0o700 });
+  mkdirSync(paths.work, { recursive: true, mode: 0o755 });
+  writeEtc(paths.etc, { hostname: toHostname(spec.name), home: spec.workdir, ...user });
   if (hostUid !== undefined) {
-    for (const path of [paths.work, paths.etc, ...spec.mounts.map((mount) => mount.source)]) {
-      await giveToUser(path, hostUid);
-    }
+    chownSync(paths.work, hostUid, hostUid);
+    for (const mount of spec.mounts) await giveToUser(mount.source, hostUid);
   }
   const { sandboxId, name, image, network, limits, workdir, mounts, labels } = spec;
   return {

@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { rmSync } from "node:fs";
 import type { Cgroup } from "./cgroup.ts";
 import { endSandboxProcesses, until } from "./end-processes.ts";
 import { toHostname } from "./etc-files.ts";
@@ -29,7 +29,7 @@ export async function startSandbox(options: SandboxStartOptions): Promise<void> 
   const { state, paths, cgroup, machine, agentPath, signal } = options;
   await cleanCgroup(cgroup);
   const cgroupProcs = cgroup?.create(state.limits) ?? [];
-  await rm(paths.status, { force: true });
+  rmSync(paths.status, { force: true });
   // Written before the launch: whoever finds it without a supervisor looks for one that was not recorded.
   const start = { startedAt: new Date().toISOString(), bootId: bootId(), supervisor: undefined };
   const starting = { ...state, start, end: undefined };
@@ -70,7 +70,7 @@ export async function endSandbox(place: SandboxPlace, graceMs: number, signal?: 
   }
   writeState(paths.directory, { ...state, end: sandboxEnd(state, paths, cgroup) });
   await cleanCgroup(cgroup);
-  await rm(paths.socket, { force: true });
+  rmSync(paths.socket, { force: true });
 }
 
 /** Whatever is left in the control groups belongs to a start that was cut short before it was recorded. */

@@ -159,6 +159,16 @@ test("what is written to the workdir survives stop and start", async () => {
   expect(await client.exec(["/bin/cat", "/work/file"])).toMatchObject({ stdout: "kept\n" });
 });
 
+test("a umask that shuts everyone out does not shut the sandbox out", async () => {
+  await using backend = await makeLocalBackend();
+  const before = process.umask(0o077);
+  onTestFinished(() => void process.umask(before));
+  const { sh } = await launch(backend);
+  expect((await sh("id -un; cat /etc/hostname >/dev/null && touch /work/x && echo fine")).stdout).toBe(
+    "sandbox\nfine\n",
+  );
+});
+
 test("a tree that is deeper than any path can be removed with its sandbox", async () => {
   await using backend = await makeLocalBackend();
   const { id, sh } = await launch(backend);
