@@ -274,28 +274,3 @@ describe("a spec that is wrong", () => {
     await expect(parseSpec(`${MINIMAL}${bombs.join("\n")}\ninputs: *k39\n`)).rejects.toThrow(/unknown key/);
   });
 });
-
-describe("permissions", () => {
-  test("S0-16 S0-17 S0-18 S0-90 permissions.aws is checked, and refused while nothing enforces it", async () => {
-    const problem = await firstProblem(
-      `${MINIMAL}permissions:\n  aws:\n    role: readonly\n    services: [s3]\n`,
-    );
-    expect(problem).toMatchObject({ line: 6, path: "permissions.aws" });
-    expect(problem.message).toContain("not enforced yet");
-    expect(problem.fix).toContain("Remove permissions.aws");
-  });
-
-  test("S0-17 S0-18 what is wrong in it is told first", async () => {
-    expect((await firstProblem(`${MINIMAL}permissions: { aws: { role: admin } }\n`)).message).toContain(
-      "must be readonly or readwrite",
-    );
-    expect((await firstProblem(`${MINIMAL}permissions: { aws: { services: s3 } }\n`)).message).toContain(
-      "must be a list",
-    );
-    expect((await firstProblem(`${MINIMAL}permissions: { gcp: {} }\n`)).message).toContain("unknown key");
-  });
-
-  test("S0-16 an empty permissions asks for nothing and is accepted", async () => {
-    expect((await parseSpec(`${MINIMAL}permissions: {}\n`)).name).toBe("replay-incident");
-  });
-});

@@ -13,10 +13,12 @@ export async function parseSpec(text: string, file = "sandbox.yaml"): Promise<Ru
   const template = raw.template;
   const base = template !== undefined && isTemplateName(template) ? await parseTemplate(template) : {};
   const spec = complete(raw, base);
-  if (spec.name === undefined) problems.push(missing("name", "Add a line such as name: my-task."));
-  if (spec.runtime === undefined)
+  // A key that is there but wrong has its own problem; saying that it is missing would be false.
+  const isMissing = (key: string, value: unknown) => value === undefined && !raw.present.has(key);
+  if (isMissing("name", spec.name)) problems.push(missing("name", "Add a line such as name: my-task."));
+  if (isMissing("runtime", spec.runtime))
     problems.push(missing("runtime", "Add a line such as runtime: python (or node, bash, an image)."));
-  if (spec.ttlMs === undefined) problems.push(missing("ttl", "Add a line such as ttl: 5m."));
+  if (isMissing("ttl", spec.ttlMs)) problems.push(missing("ttl", "Add a line such as ttl: 5m."));
   if (problems.length > 0) throw toSpecError(file, problems);
   return spec as RunSpec;
 }
@@ -46,7 +48,7 @@ async function read(text: string, file: string): Promise<{ raw: RawSpec; problem
   // An empty file has no node; an empty map at its start stands for it.
   const root = (document.contents ?? emptyMap(yaml)) as Node;
   const raw = readSpec(reader, { node: root, path: "" });
-  return { raw, problems: rejected(reader.problems, raw) };
+  return { raw, problems: reader.problems };
 }
 
 function emptyMap(yaml: typeof import("yaml")): Node {
@@ -67,16 +69,6 @@ function yamlProblems(
       error.code === "DUPLICATE_KEY" ? "Keep one of the two." : "Correct the YAML here; indent with spaces.";
     return { line, column: col, path: "", text: found, message: `not valid YAML: ${error.message}`, fix };
   });
-}
-
-/** A key that is present but wrong has its own problem already; saying that it is missing would be false. */
-function rejected(problems: SpecProblem[], raw: RawSpec): SpecProblem[] {
-  for (const key of raw.present) {
-    if (key === "name" && raw.name === undefined) raw.name = "";
-    if (key === "runtime" && raw.runtime === undefined) raw.runtime = "";
-    if (key === "ttl" && raw.ttlMs === undefined) raw.ttlMs = 0;
-  }
-  return problems;
 }
 
 function missing(path: string, fix: string): SpecProblem {

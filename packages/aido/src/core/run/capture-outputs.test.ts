@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import {
+  appendFile,
   link,
   mkdir,
   mkdtemp,
@@ -133,7 +134,20 @@ test("limits of files, bytes and depth hold, and what is beyond them is noted", 
   expect(few.skipped.some((entry) => entry.reason === "more than 2 entries")).toBe(true);
 });
 
-test("an unreadable number of skipped entries is counted, and a hundred are named", async () => {
+test("a file with holes takes no more room on the host than in the sandbox", async () => {
+  await using trees = await makeTrees();
+  const path = join(trees.from, "sparse");
+  await writeFile(path, "begin");
+  await truncate(path, 64 * 1024 ** 2);
+  await appendFile(path, "end");
+  await captureOutputs(trees.from, trees.to);
+  const copy = await stat(join(trees.to, "sparse"));
+  expect(copy.size).toBe(64 * 1024 ** 2 + 3);
+  expect(copy.blocks * 512).toBeLessThan(1024 ** 2);
+  expect((await readFile(join(trees.to, "sparse"))).equals(await readFile(path))).toBe(true);
+});
+
+test("a large number of skipped entries is counted, and a hundred are named", async () => {
   await using trees = await makeTrees();
   for (let i = 0; i < 150; i++) await symlink("x", join(trees.from, `link-${i}`));
   const captured = await captureOutputs(trees.from, trees.to);

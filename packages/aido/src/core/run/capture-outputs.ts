@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { HostileDirectory } from "./hostile-directory.ts";
 
@@ -24,6 +25,8 @@ export interface Captured {
 const OWN_NAMES = new Set(["stdout.log", "stderr.log", "summary.json", "steps"]);
 const MAX_NOTED = 100;
 const CHUNK_BYTES = 262_144;
+const BLOCK_BYTES = 512;
+const ZEROS = Buffer.alloc(CHUNK_BYTES);
 
 /**
  * Copies the regular files of a directory that a sandbox wrote. Links, pipes, sockets and devices are noted,
@@ -119,14 +122,14 @@ class Capture {
     }
   }
 
-  async #file(source: FileHandle, stats: { size: number; mode: number }, place: Place): Promise<void> {
+  async #file(source: FileHandle, stats: Stats, place: Place): Promise<void> {
     if (stats.size > this.#limits.bytes - this.#bytes) {
       return this.#skip(place.path, `more than ${this.#limits.bytes} bytes in all`);
     }
     // The set-id bits and the sandbox's owner stay behind.
     const target = await open(place.target, "w", (stats.mode & 0o111) === 0 ? 0o644 : 0o755);
     try {
-      this.#bytes += await this.#copy(source, target, stats.size);
+      this.#bytes += await this.#copy(source, target, stats);
     } catch (thrown) {
       await rm(place.target, { force: true });
       throw thrown;
@@ -136,17 +139,22 @@ class Capture {
     this.#files.push(place.path);
   }
 
-  /** At most `size` bytes, so that a file that grows meanwhile has an end. */
-  async #copy(source: FileHandle, target: FileHandle, size: number): Promise<number> {
+  /** At most as much as it had, so that a file that grows meanwhile has an end. Holes stay holes. */
+  async #copy(source: FileHandle, target: FileHandle, { size, blocks }: Stats): Promise<number> {
     const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(size, 1)));
+    const isSparse = blocks * BLOCK_BYTES < size;
     let copied = 0;
     while (copied < size) {
       this.#signal?.throwIfAborted();
       const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, size - copied), copied);
       if (bytesRead === 0) break;
-      await target.write(buffer, 0, bytesRead, copied);
+      const chunk = buffer.subarray(0, bytesRead);
+      if (!isSparse || !ZEROS.subarray(0, bytesRead).equals(chunk)) {
+        await target.write(chunk, 0, bytesRead, copied);
+      }
       copied += bytesRead;
     }
+    if (isSparse) await target.truncate(copied);
     return copied;
   }
 

@@ -1,8 +1,8 @@
 import { extname } from "node:path/posix";
-import { RUNTIME_IMAGES } from "@aido/sdk/protocol";
+import { RUNTIME_IMAGES, type RuntimeName } from "@aido/sdk/protocol";
 
-const BY_EXTENSION: Readonly<Record<string, string>> = {
-  ".py": "python3",
+const RUNTIMES: Readonly<Record<string, RuntimeName>> = {
+  ".py": "python",
   ".js": "node",
   ".mjs": "node",
   ".cjs": "node",
@@ -11,11 +11,16 @@ const BY_EXTENSION: Readonly<Record<string, string>> = {
   ".sh": "bash",
   ".bash": "bash",
 };
-const BY_RUNTIME: Readonly<Record<string, string>> = { python: "python3", node: "node", bash: "bash" };
+const INTERPRETERS: Readonly<Record<RuntimeName, string>> = { python: "python3", node: "node", bash: "bash" };
+
+/** The runtime that a task's extension asks for; undefined when it says nothing. */
+export function runtimeOfTask(task: string): RuntimeName | undefined {
+  return RUNTIMES[extname(task).toLowerCase()];
+}
 
 /** The program that understands the task: by its extension, else by the runtime, else bash. */
 export function interpreterFor(runtime: string, task: string): string {
-  return BY_EXTENSION[extname(task).toLowerCase()] ?? BY_RUNTIME[runtime] ?? "bash";
+  return INTERPRETERS[runtimeOfTask(task) ?? (isRuntimeName(runtime) ? runtime : "bash")];
 }
 
 export function runCommand(runtime: string, task: string): readonly string[] {
@@ -24,7 +29,9 @@ export function runCommand(runtime: string, task: string): readonly string[] {
 
 /** A runtime with a name of its own has a fixed image; any other value is one. */
 export function runtimeImage(runtime: string): string {
-  return Object.hasOwn(RUNTIME_IMAGES, runtime)
-    ? RUNTIME_IMAGES[runtime as keyof typeof RUNTIME_IMAGES]
-    : runtime;
+  return isRuntimeName(runtime) ? RUNTIME_IMAGES[runtime] : runtime;
+}
+
+function isRuntimeName(runtime: string): runtime is RuntimeName {
+  return Object.hasOwn(RUNTIME_IMAGES, runtime);
 }

@@ -168,3 +168,23 @@ test("S0-92 a server takes an abandoned pipeline over and goes on with its steps
   expect(summary.steps?.map((step) => step.status)).toEqual(["completed", "completed"]);
   expect(await host.read(id, "outputs/stdout.log")).toBe("a\nb\n");
 });
+
+test("a start that is aborted is a failed run without a container", async () => {
+  await using host = await makeFakeHost();
+  const { id } = await host.up();
+  const signal = AbortSignal.abort(new Error("enough"));
+  await expect(host.runs.start({ sandbox: id, task: SLOW }, { signal })).rejects.toThrow("enough");
+  expect(await host.driver.list()).toEqual([]);
+  expect(await host.run({ sandbox: id, task: fileOf("t.sh", "") })).toMatchObject({ status: "completed" });
+});
+
+test("aborting what started a pipeline does not end it", async () => {
+  await using host = await makeFakeHost();
+  const steps = [stepOf("a", "a.sh"), stepOf("b", "a.sh")];
+  const { id } = await host.up({ steps }, { tasks: [fileOf("a.sh", "out a\nsleep 0.1\n")] });
+  const abort = new AbortController();
+  await host.runs.start({ sandbox: id }, { signal: abort.signal });
+  abort.abort();
+  expect(await host.runs.wait(id)).toMatchObject({ status: "completed" });
+  expect(await host.read(id, "outputs/stdout.log")).toBe("a\na\n");
+});

@@ -32,8 +32,8 @@ export class RunExecutor {
     this.#files = new RunOutputFiles(deps, journal.layout(plan.sandboxId), plan);
   }
 
-  /** The task runs when this resolves. */
-  async start(index: number, signal: AbortSignal): Promise<void> {
+  /** The task runs when this resolves. `starting` aborts the start alone, `signal` also what follows the task. */
+  async start(index: number, signal: AbortSignal, starting: AbortSignal = signal): Promise<void> {
     const task = this.#task(index);
     const { sandboxId } = this.#plan;
     if (task.step !== undefined) {
@@ -45,7 +45,7 @@ export class RunExecutor {
       await this.#deps.execs.start(
         sandboxId,
         { id: task.execId, argv: task.argv, env: task.env, timeoutMs: task.timeoutMs },
-        signal,
+        starting,
       );
     } catch (thrown) {
       if (task.step !== undefined) await this.#step(index, { status: "failed" });

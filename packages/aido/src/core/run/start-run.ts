@@ -40,7 +40,9 @@ export async function startRun(
       ...record,
       container: { id: sandbox.containerId ?? null, image: sandbox.image },
     });
-    await executor.start(0, AbortSignal.any([active.closing, ...(options.signal ? [options.signal] : [])]));
+    const { signal } = options;
+    const starting = signal === undefined ? active.closing : AbortSignal.any([active.closing, signal]);
+    await executor.start(0, active.closing, starting);
   } catch (thrown) {
     const error = toAidoError(thrown).message;
     await deps.evidence.append(sandboxId, "run.error", { error });
