@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readlink, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { Project } from "./project.ts";
 
@@ -159,11 +159,22 @@ test("S0-53 to S0-56 logs shows both streams, one of them, and follows a run to 
 
 test("S0-80 a task has no network unless the dangerous flag is written", async () => {
   await using project = await Project.make("local", {
-    "t.sh": "ls /sys/class/net; cat /proc/net/dev | grep -c :",
+    "t.sh": "readlink /proc/self/ns/net; grep -c : /proc/net/dev",
   });
-  expect((await project.aido(["run", "t.sh"])).stdout).toMatch(/(^|\n)1\n$/);
-  const host = await project.aido(["run", "t.sh", "--dangerous-allow-host-network"]);
-  expect([0, 125]).toContain(host.code);
+  const host = await readlink("/proc/self/ns/net");
+  const alone = await project.ok(["run", "t.sh"]);
+  expect(alone.stdout).not.toContain(host);
+  expect(alone.stdout).toMatch(/\n1\n$/);
+  expect((await project.ok(["run", "t.sh", "--dangerous-allow-host-network"])).stdout).toContain(host);
+  expect((await project.ok(["run", "t.sh"])).stdout).not.toContain(host);
+});
+
+test("S0-82 what a driver cannot give is refused, not left out", async () => {
+  await using project = await Project.make("local", { "t.sh": "echo ran" });
+  for (const option of [["--dangerous-allow-privileged"], ["--isolation", "kata"]]) {
+    const outcome = await project.aido(["run", "t.sh", ...option]);
+    expect(outcome).toMatchObject({ code: 125, stdout: "", stderr: expect.stringContaining("hint:") });
+  }
 });
 
 test("S0-83 --no-auto-destroy keeps the sandbox running after its run", async () => {
@@ -188,4 +199,12 @@ test("S0-57 to S0-61 destroy removes the files, keeps the evidence and says so",
   await project.ok(["sandbox", "up", "--template", "bash"]);
   expect((await project.ok(["sandbox", "destroy", "--all"])).stdout.match(/Destroyed/g)).toHaveLength(2);
   expect(await project.json(["sandbox", "list"])).toEqual([]);
+});
+
+test("S0-85 when Docker does not run, the user is told to start it", async () => {
+  await using project = await Project.make("docker", { "t.sh": "echo hi" });
+  const env = { DOCKER_HOST: `unix://${project.path("no.sock")}` };
+  const outcome = await project.aido(["run", "t.sh", "--image", "aido-test:python"], { env });
+  expect(outcome).toMatchObject({ code: 125, stdout: "" });
+  expect(outcome.stderr).toMatch(/Docker.*hint:.*[Ss]tart/s);
 });

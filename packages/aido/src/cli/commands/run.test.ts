@@ -39,7 +39,7 @@ async function setUp(
   summary: Partial<RunSummary> = {},
   options: FakeContextOptions & { runs?: Partial<Runs> } = {},
 ) {
-  const cwd = await mkdtemp(join(tmpdir(), "aido-run-"));
+  const cwd = await mkdtemp(join(tmpdir(), "aido-cli-run-"));
   await writeFile(join(cwd, "task.py"), "print('hi')");
   const task = new FakeExec();
   const started: StartRun[] = [];
