@@ -40,7 +40,7 @@ int spawn(const struct exec_request *request, struct spawned *out, uint8_t *step
   struct report report = {.kind = argument[0] == 'f' ? REPORT_FAILED : REPORT_STARTED, .pid = NO_PID, .error = 2};
   if (write(fds[3][1], &report, sizeof report) < 0) abort();
   report.kind = REPORT_ENDED;
-  report.status = argument[0] == 0 ? 0 : argument[1] << 8;
+  report.status = argument[0] == 0 ? 0 : (uint8_t)argument[1] << 8;
   if (argument[0] == 'e' && write(fds[3][1], &report, sizeof report) < 0) abort();
   if (write(fds[1][1], argument, strlen(argument)) < 0 || write(fds[2][1], "err", 3) < 0) errno = 0;
   if (!input) close(fds[0][1]);
