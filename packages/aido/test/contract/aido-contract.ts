@@ -93,8 +93,13 @@ export function aidoContract(under: AidoUnderTest): void {
   });
 }
 
-async function output(aido: CoreAido, id: string, argv: readonly string[]): Promise<string> {
-  const exec = await aido.execs.start(id, { argv });
+export async function output(
+  aido: CoreAido,
+  id: string,
+  argv: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const exec = await aido.execs.start(id, { argv, env });
   await aido.execs.wait(id, exec.id);
   const chunks: Uint8Array[] = [];
   for await (const { data } of aido.execs.output(id, exec.id)) chunks.push(data);
@@ -102,7 +107,7 @@ async function output(aido: CoreAido, id: string, argv: readonly string[]): Prom
 }
 
 /** Every sandbox that a test leaves is destroyed with the directory. */
-function openPlace({ driver, image }: AidoUnderTest) {
+export function openPlace({ driver, image }: AidoUnderTest) {
   const parent = mkdtempSync(join(tmpdir(), "aido-compose-"));
   const root = join(parent, "data");
   const opened: CoreAido[] = [];

@@ -16,6 +16,7 @@ export function sandboxRecord(id: string, changes: Partial<SandboxRecord> = {}):
     workdir: "/work",
     user: undefined,
     env: {},
+    imageEnv: {},
     network: "none",
     limits: { cpus: 1, memoryBytes: 512, pids: 100, diskBytes: 0, openFiles: 1024, outputBytes: 0 },
     privileged: false,

@@ -25,6 +25,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
         containerId: "c1",
         user: "1000:1000",
         env: { A: "1", EMPTY: "", ODD: "\u0000\n💥" },
+        imageEnv: { PATH: "/opt/bin", "odd.name": "x=y" },
         labels: { team: "x", "": "" },
         mounts: [{ source: "/a", target: "/b", readOnly: true }],
         privileged: true,

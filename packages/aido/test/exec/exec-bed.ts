@@ -157,6 +157,7 @@ export async function bedOn<D extends Driver>(
     workdir,
     user: undefined,
     env: { FROM_SANDBOX: "1" },
+    imageEnv: {},
     privileged: false,
     history: false,
     labels: {},

@@ -64,6 +64,8 @@ function toEnv(record: SandboxRecord, request: ExecRequest): string[] {
     HOME: record.workdir,
     LANG: "C.UTF-8",
     ...(request.pty === undefined ? {} : { TERM: "xterm-256color" }),
+    // An image may set names that nobody could ask for; they are not the caller's mistake.
+    ...Object.fromEntries(Object.entries(record.imageEnv).filter(([name]) => ENV_NAME.test(name))),
     ...record.env,
     ...request.env,
   };

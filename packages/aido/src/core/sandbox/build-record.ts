@@ -43,6 +43,7 @@ export function buildRecord(request: CreateSandbox, context: RecordContext): San
     workdir: request.workdir ?? profile.workdir,
     user: request.user,
     env: { ...request.env },
+    imageEnv: {},
     network: request.network ?? profile.network,
     limits: { ...profile.limits, ...defined(context.overrides.limits ?? {}), ...limits },
     privileged: request.privileged ?? false,

@@ -12,6 +12,7 @@ const STEP_LIMIT_MS = 60_000;
 
 export interface StartedContainer {
   containerId: string;
+  imageEnv: Readonly<Record<string, string>>;
   startedAt: Date;
   expiresAt: Date | undefined;
 }
@@ -42,6 +43,7 @@ export class ContainerLauncher {
     );
     return {
       containerId: container.containerId,
+      imageEnv: container.imageEnv ?? {},
       startedAt,
       expiresAt: record.ttlMs === 0 ? undefined : new Date(startedAt.getTime() + record.ttlMs),
     };

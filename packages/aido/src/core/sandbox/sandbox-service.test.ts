@@ -31,6 +31,17 @@ describe("stop and start", () => {
     expect(again.containerId).not.toBe(containerId);
   });
 
+  test("the variables of the image lie beneath those of the sandbox and of the exec", async () => {
+    const imageEnv = { PATH: "/opt/bin", TOOL: "image", ONE: "image", TWO: "image", "odd.name": "x" };
+    await using bed = sandboxBed({ imageEnv });
+    const { id } = await bed.sandboxes.create({ env: { ONE: "sandbox", TWO: "sandbox" } });
+    await bed.sandboxes.stop(id);
+    await bed.sandboxes.start(id);
+    await bed.execs.start(id, { argv: ["true"], env: { TWO: "exec" } });
+    const env = ["PATH=/opt/bin", "HOME=/work", "LANG=C.UTF-8", "TOOL=image", "ONE=sandbox", "TWO=exec"];
+    expect(bed.driver.started(id).find(({ argv }) => argv[0] === "true")?.env).toEqual(env);
+  });
+
   test("a failed start leaves the sandbox stopped with its files", async () => {
     await using bed = sandboxBed();
     const { id } = await bed.sandboxes.create({});
@@ -55,6 +66,7 @@ describe("destroy", () => {
     expect(await bed.store.sandboxes.get(id)).toMatchObject({
       state: "deleted",
       env: {},
+      imageEnv: {},
       supervisorToken: "",
     });
     await expect(bed.sandboxes.get(id)).rejects.toMatchObject({ code: "CONTAINER_NOT_FOUND" });

@@ -34,6 +34,8 @@ export interface SandboxRecord {
   /** As asked for; resolved to numbers by the driver or the supervisor. */
   user: string | undefined;
   env: Readonly<Record<string, string>>;
+  /** What the image of the current container sets; the sandbox's own variables go over it. */
+  imageEnv: Readonly<Record<string, string>>;
   network: Network;
   limits: ResourceLimits;
   privileged: boolean;
@@ -64,6 +66,7 @@ export type SandboxPatch = Partial<
     | "labels"
     | "name"
     | "env"
+    | "imageEnv"
     | "workdir"
     | "network"
     | "privileged"

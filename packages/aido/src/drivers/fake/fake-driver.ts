@@ -20,6 +20,8 @@ export interface FakeDriverOptions {
   programs?: Readonly<Record<string, FakeProgram>> | undefined;
   /** Images that are not there raise IMAGE_NOT_FOUND; undefined means every image is. */
   images?: readonly string[] | undefined;
+  /** What every image sets for its processes. */
+  imageEnv?: Readonly<Record<string, string>> | undefined;
   capabilities?: Partial<DriverCapabilities> | undefined;
 }
 
@@ -96,6 +98,7 @@ export class FakeDriver implements Driver, AsyncDisposable {
       exitCode: undefined,
       outOfMemory: false,
       image: spec.image,
+      imageEnv: this.#options.imageEnv,
       user: spec.user ?? { uid: 1000, gid: 1000 },
       startedAt: undefined,
       finishedAt: undefined,

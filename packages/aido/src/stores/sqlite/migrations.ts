@@ -126,4 +126,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX kept_answers_at ON kept_answers (at);
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN image_env TEXT NOT NULL DEFAULT '{}';
+  `,
 ];

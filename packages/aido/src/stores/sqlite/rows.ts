@@ -63,6 +63,7 @@ export const SANDBOX_COLUMNS: Columns<SandboxRecord> = {
   workdir: text("workdir"),
   user: optionalText("user"),
   env: json("env"),
+  imageEnv: json("image_env"),
   network: text("network"),
   limits: json("limits"),
   privileged: flag("privileged"),
