@@ -36,7 +36,7 @@ type FrameOf<T extends SupervisorFrame["type"]> = Extract<SupervisorFrame, { typ
 export class AgentClient implements Disposable {
   readonly #socket: Socket;
   readonly frames: SupervisorFrame[] = [];
-  #received = Buffer.alloc(0);
+  #received: Buffer = Buffer.alloc(0);
   #closed = false;
   #wake: (() => void)[] = [];
   autoAck = true;

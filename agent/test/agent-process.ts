@@ -10,8 +10,8 @@ import { AgentClient } from "./agent-client.ts";
 const AGENT_DIRECTORY = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** The binary under test; AIDO_TEST_AGENT names another, such as the one with sanitizers. */
-export const AGENT_BINARY = process.env.AIDO_TEST_AGENT ?? join(AGENT_DIRECTORY, "build/aido-agent");
-export const IS_SANITIZED = process.env.AIDO_TEST_AGENT?.includes("asan") ?? false;
+export const AGENT_BINARY = process.env["AIDO_TEST_AGENT"] ?? join(AGENT_DIRECTORY, "build/aido-agent");
+export const IS_SANITIZED = process.env["AIDO_TEST_AGENT"]?.includes("asan") ?? false;
 
 export interface StartOptions {
   /** In a pid namespace of its own, where it is pid 1. */
