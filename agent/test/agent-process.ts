@@ -47,6 +47,7 @@ export class AgentProcess implements AsyncDisposable {
     });
     this.#exit = new Promise((resolve) => {
       child.once("exit", (code, signal) => resolve(code ?? signal ?? "unknown"));
+      child.once("error", (error) => resolve(error.message));
     });
   }
 
@@ -63,7 +64,12 @@ export class AgentProcess implements AsyncDisposable {
       directory,
       spawn(file, rest, { stdio: ["ignore", "ignore", "pipe"], env }),
     );
-    await started.poll(() => existsSync(socket), "the socket");
+    try {
+      await started.poll(() => existsSync(socket), "the socket");
+    } catch (error) {
+      await started[Symbol.asyncDispose]();
+      throw error;
+    }
     return started;
   }
 
