@@ -5,7 +5,7 @@ import type { Config } from "./config/config.ts";
 import type { DriverChoice } from "./config/settings.ts";
 import type { CoreAido } from "./core/core-aido.ts";
 import type { Logger } from "./core/logger.ts";
-import type { Store } from "./core/store/store.ts";
+import type { SqliteStore } from "./stores/sqlite/sqlite-store.ts";
 
 export interface OpenOptions {
   readonly config: Config;
@@ -18,6 +18,11 @@ export interface OpenOptions {
 
 /** Aido in this process. Knows every adapter and loads only those that are used. */
 export async function openAido(options: OpenOptions): Promise<CoreAido> {
+  return (await openWithStore(options)).aido;
+}
+
+/** As `openAido`, with the records that only a server needs. */
+export async function openWithStore(options: OpenOptions): Promise<{ aido: CoreAido; store: SqliteStore }> {
   const { config } = options;
   const { DataDir } = await import("./core/data-dir.ts");
   const dataDir = new DataDir(config.dataDir);
@@ -27,7 +32,10 @@ export async function openAido(options: OpenOptions): Promise<CoreAido> {
   const store = await openStore(dataDir.database);
   try {
     const driver = await chooseDriver({ config, dataDir, onProgress: options.onProgress }, silence);
-    return await wire({ ...options, actor: options.actor ?? userName() }, { driver, store, dataDir });
+    const aido = await wire({ ...options, actor: options.actor ?? userName() }, { driver, store, dataDir });
+    // What a killed process left half done is finished by whoever comes next; two queries when there is nothing.
+    await aido.runs.recover();
+    return { aido, store };
   } catch (thrown) {
     await store.close();
     throw thrown;
@@ -44,7 +52,7 @@ export async function openDefaultAido(
   return await openAido({ config, logger: makeLogger(config) });
 }
 
-async function openStore(file: string): Promise<Store> {
+export async function openStore(file: string): Promise<SqliteStore> {
   const { SqliteStore } = await import("./stores/sqlite/sqlite-store.ts");
   return new SqliteStore(file);
 }

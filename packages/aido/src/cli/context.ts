@@ -1,4 +1,5 @@
 import type { Aido } from "@aido/sdk";
+import type { ApiKeys } from "../core/access/api-keys.ts";
 import type { ByteSink } from "./output/byte-sink.ts";
 import type { ProgressLine } from "./output/progress-line.ts";
 
@@ -18,8 +19,19 @@ export interface CliContext {
   open(): Promise<Aido>;
   /** What this machine can do, per driver; a driver that does not answer is part of the answer. */
   doctor(): Promise<DoctorReport>;
+  /** Starts the HTTP server of this machine. */
+  serve(flags: { host?: string; port?: string }): Promise<RunningServer>;
+  /** The keys of this machine's server. */
+  withKeys<Result>(work: (keys: ApiKeys) => Promise<Result>): Promise<Result>;
   /** Every setting and where it came from; secrets print as hidden. */
   settings(): readonly Setting[];
+}
+
+export interface RunningServer {
+  readonly url: string;
+  readonly driver: string;
+  readonly isGuarded: boolean;
+  close(): Promise<void>;
 }
 
 export interface GlobalOptions {

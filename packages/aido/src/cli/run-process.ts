@@ -55,6 +55,44 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
         return opened;
       },
       doctor: async () => (await import("./doctor-report.ts")).doctorReport(config.get().config),
+      serve: async (flags) => {
+        const { loadConfig: load } = await import("../config/load-config.ts");
+        const [{ openServer }, { makeLogger }] = await Promise.all([
+          import("../compose/open-server.ts"),
+          import("../log/make-logger.ts"),
+        ]);
+        // A server says what it does; a command line is silent unless something is wrong.
+        const serving = load({
+          env: { AIDO_LOG_LEVEL: "info", ...invocation.env },
+          cwd: process.cwd(),
+          configPath: given.config,
+          flags: {
+            driver: given.driver,
+            dataDir: given.dataDir,
+            "serve.host": flags.host,
+            "serve.port": flags.port,
+          },
+        }).config;
+        const logger = makeLogger(serving);
+        return openServer({
+          config: serving,
+          logger,
+          version: invocation.version,
+          onProgress: progress.show,
+        });
+      },
+      withKeys: async (work) => {
+        const [{ openStore }, { DataDir }] = await Promise.all([
+          import("../compose.ts"),
+          import("../core/data-dir.ts"),
+        ]);
+        const store = await openStore(new DataDir(config.get().config.dataDir).database);
+        try {
+          return await work(store.apiKeys);
+        } finally {
+          await store.close();
+        }
+      },
       settings: () => config.get().settings,
     };
   };

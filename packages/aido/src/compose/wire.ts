@@ -66,6 +66,7 @@ export async function wire(
     sandboxes: sandboxService,
     execs: new tracking.TrackedExecs(execService, history, sandboxService),
     history,
+    recover: (sandboxId) => execService.recover(sandboxId),
     files: new files.FileService({ ...shared, sandboxes: sandboxService }),
     evidence,
     runs: new runs.RunService({

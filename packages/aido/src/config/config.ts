@@ -1,13 +1,29 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { ResourceLimits } from "@aido/sdk/protocol";
+import type { Secret } from "./secret.ts";
 import type { Values } from "./settings.ts";
 
+export interface ServeConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly rateLimit: number;
+  readonly maxSandboxes: number;
+  readonly maxBodyBytes: number;
+  readonly corsOrigins: readonly string[];
+  readonly jwtSecret: Secret | undefined;
+  readonly jwksUrl: string | undefined;
+  readonly jwtIssuer: string | undefined;
+  readonly jwtAudience: string | undefined;
+}
+
 /** What the rest of aido is handed: read once, frozen, paths absolute, units converted. */
-export interface Config extends Readonly<Omit<Values, `limits.${string}` | "ttl" | "requestTimeout">> {
+export interface Config
+  extends Readonly<Omit<Values, `limits.${string}` | `serve.${string}` | "ttl" | "requestTimeout">> {
   readonly ttlMs: number | undefined;
   readonly requestTimeoutMs: number;
   readonly limits: Partial<ResourceLimits>;
+  readonly serve: ServeConfig;
 }
 
 export function toConfig(values: Values, cwd: string): Config {
@@ -33,6 +49,18 @@ export function toConfig(values: Values, cwd: string): Config {
     server: values.server,
     apiKey: values.apiKey,
     requestTimeoutMs: values.requestTimeout,
+    serve: Object.freeze({
+      host: values["serve.host"],
+      port: values["serve.port"],
+      rateLimit: values["serve.rateLimit"],
+      maxSandboxes: values["serve.maxSandboxes"],
+      maxBodyBytes: values["serve.maxBody"],
+      corsOrigins: (values["serve.corsOrigins"] ?? "").split(",").filter((origin) => origin !== ""),
+      jwtSecret: values["serve.jwtSecret"],
+      jwksUrl: values["serve.jwksUrl"],
+      jwtIssuer: values["serve.jwtIssuer"],
+      jwtAudience: values["serve.jwtAudience"],
+    }),
     logLevel: values.logLevel,
     logFormat: values.logFormat,
     json: values.json,

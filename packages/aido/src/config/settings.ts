@@ -35,6 +35,16 @@ export interface Values {
   server: string | undefined;
   apiKey: Secret | undefined;
   requestTimeout: number;
+  "serve.host": string;
+  "serve.port": number;
+  "serve.rateLimit": number;
+  "serve.maxSandboxes": number;
+  "serve.maxBody": number;
+  "serve.corsOrigins": string | undefined;
+  "serve.jwtSecret": Secret | undefined;
+  "serve.jwksUrl": string | undefined;
+  "serve.jwtIssuer": string | undefined;
+  "serve.jwtAudience": string | undefined;
   logLevel: LogLevel;
   logFormat: "auto" | "json" | "text";
   json: boolean;
@@ -140,6 +150,51 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     description: "How long one request to a server may take.",
     variables: { REQUEST_TIMEOUT_SECS: seconds },
   },
+  "serve.host": {
+    kind: text,
+    default: "127.0.0.1",
+    description: "Where `aido serve` listens. Any address but loopback needs API keys or tokens.",
+  },
+  "serve.port": {
+    kind: numberFrom(0, { whole: true }),
+    default: 3000,
+    description: "Port of `aido serve`; 0 takes a free one.",
+    variables: { PORT: numberFrom(0, { whole: true }) },
+  },
+  "serve.rateLimit": {
+    kind: numberFrom(0, { whole: true }),
+    default: 0,
+    description: "Requests a minute of one key; 0 means no limit.",
+  },
+  "serve.maxSandboxes": {
+    kind: numberFrom(0, { whole: true }),
+    default: 0,
+    description: "Sandboxes of one key that may exist at once; 0 means no limit.",
+    variables: { MAX_CONTAINERS_PER_USER: numberFrom(0, { whole: true }) },
+  },
+  "serve.maxBody": {
+    kind: bytes,
+    default: 32 * 1024 * 1024,
+    description: "Largest JSON body of a request; files are streamed and not bounded by it.",
+  },
+  "serve.corsOrigins": {
+    kind: text,
+    default: undefined,
+    description: "Origins that browsers may call from, separated by commas; none when unset.",
+  },
+  "serve.jwtSecret": {
+    kind: secret,
+    default: undefined,
+    description:
+      "Accept HS256 tokens signed with this. `AIDO_SERVE_JWT_SECRET_FILE` names a file that holds it.",
+  },
+  "serve.jwksUrl": {
+    kind: url,
+    default: undefined,
+    description: "Accept RS256 and ES256 tokens signed by a key that is published here.",
+  },
+  "serve.jwtIssuer": { kind: text, default: undefined, description: "Issuer that tokens must name." },
+  "serve.jwtAudience": { kind: text, default: undefined, description: "Audience that tokens must name." },
   logLevel: {
     kind: oneOf("debug", "info", "warn", "error", "silent"),
     default: "warn",

@@ -17,6 +17,7 @@ export interface CoreParts {
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly supervisors: Supervisors;
+  readonly recover: (sandboxId: string) => Promise<void>;
   readonly driver: Driver;
   readonly store: Store;
 }
@@ -32,6 +33,7 @@ export class CoreAido implements Aido {
   readonly driver: Driver;
   readonly store: Store;
   readonly #supervisors: Supervisors;
+  readonly #recover: (sandboxId: string) => Promise<void>;
   #closing: Promise<void> | undefined;
 
   constructor(parts: CoreParts) {
@@ -44,6 +46,12 @@ export class CoreAido implements Aido {
     this.driver = parts.driver;
     this.store = parts.store;
     this.#supervisors = parts.supervisors;
+    this.#recover = parts.recover;
+  }
+
+  /** After a restart: goes on recording what runs in a sandbox. */
+  recover(sandboxId: string): Promise<void> {
+    return this.#recover(sandboxId);
   }
 
   close(): Promise<void> {

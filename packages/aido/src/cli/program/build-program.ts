@@ -5,6 +5,7 @@ import { declareExecCommands } from "./exec-commands.ts";
 import { declareHistoryCommands } from "./history-commands.ts";
 import { declareRunCommands } from "./run-commands.ts";
 import { declareSandboxCommands } from "./sandbox-commands.ts";
+import { declareServerCommands } from "./server-commands.ts";
 
 /** The whole command line as declarations. Nothing here does work: see `Act`. */
 export function buildProgram(version: string, act: Act): Command {
@@ -25,6 +26,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareSandboxCommands(program, act);
   declareExecCommands(program, act);
   declareHistoryCommands(program, act);
+  declareServerCommands(program, act);
   declareAboutCommands(program, act);
   return program;
 }

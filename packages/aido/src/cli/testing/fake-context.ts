@@ -49,6 +49,8 @@ export function fakeContext(options: FakeContextOptions = {}): FakeContext {
     version: "0.0.0",
     now: () => options.now ?? new Date("2026-01-01T00:00:00Z"),
     doctor: () => Promise.resolve(options.doctor ?? { ok: true, driver: "fake", checks: [] }),
+    serve: () => Promise.reject(new Error("This test has no server")),
+    withKeys: () => Promise.reject(new Error("This test has no keys")),
     settings: () => options.settings ?? [],
     open: () =>
       options.backend === undefined

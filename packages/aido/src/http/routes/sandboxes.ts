@@ -11,8 +11,11 @@ import {
   stopBody,
   timeoutBody,
 } from "@aido/sdk/schemas";
+import type { IdempotencyStore } from "../../core/access/idempotency.ts";
+import { idempotent } from "../idempotent.ts";
 import { type Operation, operation } from "../operation.ts";
 import { ownerLabels, ownSandbox, refuseOwnLabels } from "../ownership.ts";
+import type { Quota } from "../quota.ts";
 import { sandboxToWire, usageToWire } from "../to-wire.ts";
 
 const TAG = "sandboxes";
@@ -20,7 +23,12 @@ const DEFAULT_TIMEOUT_MS = 30 * 60_000;
 const DEFAULT_PAGE = 100;
 const MEMORY_UNITS: Readonly<Record<string, number>> = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
 
-export function sandboxRoutes(aido: Aido, onCreate: (owner: string) => Promise<void>): Operation[] {
+export interface SandboxRouteDeps {
+  quota: Quota;
+  idempotency: IdempotencyStore;
+}
+
+export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
   return [
     operation({
       id: "createSandbox",
@@ -33,12 +41,16 @@ export function sandboxRoutes(aido: Aido, onCreate: (owner: string) => Promise<v
       replies: { 201: { schema: sandboxReply, description: "It runs and takes commands" } },
       handle: async ({ body, request, http }) => {
         refuseOwnLabels(body.labels);
-        await onCreate(request.principal.owner);
-        const sandbox = await aido.sandboxes.create(
-          { ...toCreateSandbox(body), labels: { ...body.labels, ...ownerLabels(request.principal) } },
-          { signal: request.signal },
-        );
-        return http.json({ ...sandboxToWire(sandbox), status: "created" }, 201);
+        const { owner } = request.principal;
+        const key = http.req.header("idempotency-key");
+        return idempotent(deps.idempotency, { owner, key, operation: "createSandbox", body }, async () => {
+          await deps.quota(request.principal);
+          const sandbox = await aido.sandboxes.create(
+            { ...toCreateSandbox(body), labels: { ...body.labels, ...ownerLabels(request.principal) } },
+            { signal: request.signal },
+          );
+          return http.json({ ...sandboxToWire(sandbox), status: "created" }, 201);
+        });
       },
     }),
     operation({
@@ -174,6 +186,7 @@ export function toCreateSandbox(body: CreateSandboxBody): CreateSandbox {
   return {
     ...rest,
     profile: rest.profile ?? "server",
+    history: rest.history ?? true,
     image: image ?? "bash",
     limits,
     ttlMs: rest.ttlMs ?? options?.timeout ?? DEFAULT_TIMEOUT_MS,

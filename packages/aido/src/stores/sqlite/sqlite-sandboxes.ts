@@ -91,6 +91,12 @@ export class SqliteSandboxes implements SandboxStore {
     return rows.map(toRecord);
   }
 
+  /** Read from the index of states alone. */
+  async countByState(): Promise<Readonly<Record<string, number>>> {
+    const rows = this.#db.all("SELECT state, count(*) AS count FROM sandboxes GROUP BY state");
+    return Object.fromEntries(rows.map((row) => [String(row["state"]), Number(row["count"])]));
+  }
+
   async remove(id: string): Promise<void> {
     this.#db.write(() => {
       this.#db.run("DELETE FROM sandboxes WHERE id = ?", id);

@@ -1,0 +1,30 @@
+import type { CliContext } from "../context.ts";
+
+export interface ServeOptions {
+  host?: string;
+  port?: string;
+}
+
+/** Serves until a signal: the first lets running requests end, a second one quits at once. */
+export async function serve(context: CliContext, options: ServeOptions): Promise<number> {
+  const server = await context.serve(options);
+  await context.stderr.write(
+    `aido serves on ${server.url} with the driver ${server.driver}. API: ${server.url}/docs\n`,
+  );
+  if (!server.isGuarded) {
+    await context.stderr.write("No keys are set: whoever reaches this address may do everything.\n");
+  }
+  await new Promise<void>((resolve) => {
+    let isStopping = false;
+    for (const name of ["SIGINT", "SIGTERM"] as const) {
+      context.signals.on(name, () => {
+        if (isStopping) context.signals.die(name);
+        isStopping = true;
+        resolve();
+      });
+    }
+  });
+  await context.stderr.write("Shutting down; sandboxes run on. Ask once more to quit at once.\n");
+  await server.close();
+  return 0;
+}

@@ -1,0 +1,169 @@
+import { AidoError } from "@aido/sdk/protocol";
+import { openWithStore } from "../compose.ts";
+import type { Config, ServeConfig } from "../config/config.ts";
+import type { CoreAido } from "../core/core-aido.ts";
+import type { Logger } from "../core/logger.ts";
+import { createApp } from "../http/app.ts";
+import { AuditTrail } from "../http/audit-trail.ts";
+import { BearerAuthenticator } from "../http/auth/authenticator.ts";
+import { JwtVerifier } from "../http/auth/jwt-verifier.ts";
+import { KEEP_ANSWERS_MS } from "../http/idempotent.ts";
+import { HttpMetrics } from "../http/metrics.ts";
+import type { Operation } from "../http/operation.ts";
+import { sandboxQuota } from "../http/quota.ts";
+import { TokenBuckets } from "../http/rate-limiter.ts";
+import { execRoutes } from "../http/routes/execs.ts";
+import { fileRoutes } from "../http/routes/files.ts";
+import { historyRoutes } from "../http/routes/history.ts";
+import { recordRoutes } from "../http/routes/records.ts";
+import { sandboxRoutes } from "../http/routes/sandboxes.ts";
+import { systemRoutes } from "../http/routes/system.ts";
+import { startServer } from "../http/server.ts";
+import { upgradeHandler } from "../http/streams/upgrades.ts";
+import type { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
+import { Housekeeping } from "./housekeeping.ts";
+
+export interface OpenServer {
+  readonly url: string;
+  readonly driver: string;
+  /** Whether a key or token is asked for. */
+  readonly isGuarded: boolean;
+  /** Lets running requests end, then lets go of everything; sandboxes run on. */
+  close(): Promise<void>;
+}
+
+export interface OpenServerOptions {
+  config: Config;
+  logger: Logger;
+  version: string;
+  onProgress?: (step: string) => void;
+}
+
+const DRAIN_MS = 10_000;
+const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
+
+export async function openServer(options: OpenServerOptions): Promise<OpenServer> {
+  const { config, logger } = options;
+  const { aido, store } = await openWithStore(options);
+  try {
+    const isGuarded = await mustBeGuarded(config.serve, store);
+    return await serve(options, aido, store, isGuarded);
+  } catch (thrown) {
+    logger.debug({ event: "server.start" }, "server did not start");
+    await aido.close();
+    throw thrown;
+  }
+}
+
+async function serve(
+  { config, logger, version }: OpenServerOptions,
+  aido: CoreAido,
+  store: SqliteStore,
+  isGuarded: boolean,
+): Promise<OpenServer> {
+  let isDraining = false;
+  const draining = () => isDraining;
+  const audit = new AuditTrail(store.audit, logger);
+  const authenticator = new BearerAuthenticator({
+    keys: store.apiKeys,
+    jwt: jwtOf(config.serve),
+    required: isGuarded,
+  });
+  const metrics = new HttpMetrics(() => sandboxGauges(store));
+  const operations: Operation[] = [];
+  const quota = sandboxQuota(aido, config.serve.maxSandboxes);
+  operations.push(
+    ...sandboxRoutes(aido, { quota, idempotency: store.idempotency }),
+    ...execRoutes(aido),
+    ...fileRoutes(aido),
+    ...historyRoutes(aido, aido.history),
+    ...recordRoutes(aido, audit),
+    ...systemRoutes({
+      version,
+      metrics,
+      failing: () => failing(aido),
+      isDraining: draining,
+      operations: () => operations,
+    }),
+  );
+  const app = createApp({
+    operations,
+    authenticator,
+    rateLimiter: new TokenBuckets(config.serve.rateLimit),
+    audit,
+    metrics,
+    logger,
+    maxBodyBytes: config.serve.maxBodyBytes,
+    corsOrigins: config.serve.corsOrigins,
+    isDraining: draining,
+  });
+  const upgrade = upgradeHandler({ aido, authenticator, isDraining: draining, other: async () => false });
+  const housekeeping = new Housekeeping({
+    aido,
+    logger,
+    forgetAnswers: (now) => store.idempotency.prune(new Date(now.getTime() - KEEP_ANSWERS_MS)),
+  });
+  await housekeeping.start();
+  const { host, port } = config.serve;
+  const server = await startServer({ app, host, port, upgrade, logger, drainMs: DRAIN_MS });
+  return {
+    url: server.url,
+    driver: aido.driver.name,
+    isGuarded,
+    close: async () => {
+      isDraining = true;
+      await server.drain();
+      await housekeeping.stop();
+      metrics.close();
+      await audit.flush();
+      await aido.close();
+    },
+  };
+}
+
+/** On loopback without any key everybody is the local user; elsewhere a server without a key is refused. */
+async function mustBeGuarded(serve: ServeConfig, store: SqliteStore): Promise<boolean> {
+  const keys = (await store.apiKeys.list()).filter((key) => key.revokedAt === undefined);
+  if (keys.length > 0 || jwtOf(serve) !== undefined) return true;
+  if (LOOPBACK.has(serve.host)) return false;
+  throw new AidoError(
+    "INVALID_CONFIG",
+    `A server on ${serve.host} needs keys: anybody could run code on this machine`,
+    {
+      hint: "Make one with `aido key create`, or listen on 127.0.0.1.",
+    },
+  );
+}
+
+function jwtOf(serve: ServeConfig): JwtVerifier | undefined {
+  if (serve.jwtSecret === undefined && serve.jwksUrl === undefined) return undefined;
+  return new JwtVerifier({
+    secret: serve.jwtSecret?.reveal(),
+    jwksUrl: serve.jwksUrl,
+    issuer: serve.jwtIssuer,
+    audience: serve.jwtAudience,
+  });
+}
+
+async function failing(aido: CoreAido): Promise<readonly string[]> {
+  const names: string[] = [];
+  const ask = async (name: string, question: Promise<unknown>): Promise<void> => {
+    try {
+      await question;
+    } catch {
+      names.push(name);
+    }
+  };
+  await Promise.all([
+    ask(`driver ${aido.driver.name}`, aido.driver.capabilities(AbortSignal.timeout(5_000))),
+    ask("store", aido.store.sandboxes.list({ limit: 1 })),
+  ]);
+  return names;
+}
+
+async function sandboxGauges(store: SqliteStore): Promise<Readonly<Record<string, number>>> {
+  const counts = await store.sandboxes.countByState();
+  return Object.fromEntries(
+    Object.entries(counts).map(([state, count]) => [`aido_sandboxes{state="${state}"}`, count]),
+  );
+}
