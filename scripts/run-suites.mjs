@@ -7,6 +7,8 @@ import { leftovers } from "./leftovers.mjs";
 
 const CI = process.env.CI === "true" || process.env.CI === "1";
 const ALL = ["lint", "agent", "asan", "fuzz", "unit", "docker", "local", "hostile", "e2e"];
+/** Long enough to walk every frame; longer runs are for a change of the parser. */
+const FUZZ_SECONDS = 20;
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !ALL.includes(name));
 if (unknown.length > 0) {
@@ -63,7 +65,7 @@ function run(command, args, options = {}) {
   });
 }
 
-async function vitest(project, label, env = {}) {
+async function vitest(project, label, { env = {}, files = [] } = {}) {
   const report = join(scratch, `${label}.json`);
   const code = await run(
     process.execPath,
@@ -75,6 +77,7 @@ async function vitest(project, label, env = {}) {
       "--reporter=dot",
       "--reporter=json",
       `--outputFile.json=${report}`,
+      ...files,
     ],
     { env },
   );
@@ -124,12 +127,13 @@ const suites = {
     count("asan build", built === 0 ? 1 : 0, built === 0 ? 0 : 1);
     if (built === 0) {
       await vitest("agent", "agent-asan", {
-        AIDO_TEST_AGENT: join(process.cwd(), "agent/build/aido-agent-asan"),
+        env: { AIDO_TEST_AGENT: join(process.cwd(), "agent/build/asan/aido-agent") },
+        files: ["agent/test/supervisor", "agent/test/tools"],
       });
     }
   },
   fuzz: async () => {
-    const code = await run("make", ["-s", "-C", "agent", "fuzz-run"]);
+    const code = await run("make", ["-s", "-C", "agent", "fuzz", `FUZZ_SECONDS=${FUZZ_SECONDS}`]);
     count("fuzz", code === 0 ? 1 : 0, code === 0 ? 0 : 1);
   },
   unit: () => vitest("unit", "unit"),
