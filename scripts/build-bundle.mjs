@@ -1,0 +1,87 @@
+// Bundles the command line, so that a command loads a few files instead of some two hundred. What is imported
+// lazily stays in chunks of its own: a command pays only for what it uses.
+import { readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const source = join(root, "packages/aido/src");
+const target = join(root, "packages/aido/dist/bundle");
+
+const { dependencies } = JSON.parse(readFileSync(join(root, "packages/aido/package.json"), "utf8"));
+
+/** Its modules refer to each other in circles, which a border between chunks would break. */
+function comesWithDocker(id) {
+  const [, name] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id) ?? [];
+  if (name === undefined) return /\/drivers\/docker\/(?!engine-address)/.test(id);
+  return name === "dockerode" || !Object.hasOwn(dependencies, name);
+}
+
+/** Chunks that would otherwise be many small ones. The rest is split by who needs it. */
+const CHUNKS = [
+  // Every command that opens a data directory needs all of it.
+  ["core", /\/(aido\/src\/(core\/(?!doctor\/)|stores\/|compose|log\/)(?!.*-server)|node_modules\/nanoid\/)/],
+  ["docker", comesWithDocker],
+  ["local", /\/drivers\/local\//],
+  ["shared", /\/(sdk\/src\/(?!schemas)|cli\/(output|commands\/exit-code))/],
+];
+
+/**
+ * Parts of Docker's library that load a whole stack, and that only engines behind ssh and image builds use: each is
+ * loaded from its package when it is first called. The sources do the same without a bundler.
+ */
+const DEFERRED = [/dockerode\/lib\/(session|buildkit)\.js$/, /docker-modem\/lib\/ssh\.js$/];
+const deferred = (path) => `
+  const { createRequire } = require("node:module");
+  const fromHere = createRequire(import.meta.url);
+  module.exports = (...args) =>
+    createRequire(fromHere.resolve("dockerode"))(${JSON.stringify(/[^/]+\/lib\/[^/]+$/.exec(path)[0])})(...args);`;
+
+const docker = {
+  name: "docker",
+  load(id) {
+    if (id.endsWith("/drivers/docker/load-dockerode.ts"))
+      return 'import Docker from "dockerode";\nexport const loadDockerode = () => Docker;\n';
+    if (DEFERRED.some((pattern) => pattern.test(id))) return deferred(id);
+    return undefined;
+  },
+};
+
+async function bundle(rolldown) {
+  const made = await rolldown({
+    input: { aido: join(source, "cli/run-process.ts") },
+    platform: "node",
+    transform: { target: "node20.19" },
+    resolve: { conditionNames: ["source"], alias: { "readable-stream": "node:stream" } },
+    // Its binary is found from its own place.
+    external: ["libsql"],
+    plugins: [docker],
+    preserveEntrySignatures: "allow-extension",
+    // That something is imported both ways is of no harm.
+    checks: { ineffectiveDynamicImport: false },
+    logLevel: "warn",
+  });
+  await made.write({
+    dir: `${target}.new`,
+    format: "esm",
+    sourcemap: true,
+    entryFileNames: "[name].js",
+    chunkFileNames: "[name].js",
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: CHUNKS.map(([name, test]) => ({ name, test })),
+    },
+  });
+  await made.close();
+}
+
+rmSync(`${target}.new`, { recursive: true, force: true });
+let rolldown;
+try {
+  ({ rolldown } = await import("rolldown"));
+} catch (error) {
+  console.error(`The command line is not bundled and starts more slowly: ${error.message}`);
+}
+if (rolldown !== undefined) await bundle(rolldown);
+rmSync(target, { recursive: true, force: true });
+if (rolldown !== undefined) renameSync(`${target}.new`, target);
