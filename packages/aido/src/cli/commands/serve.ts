@@ -9,7 +9,7 @@ export interface ServeOptions {
 export async function serve(context: CliContext, options: ServeOptions): Promise<number> {
   const server = await context.serve(options);
   await context.stderr.write(
-    `aido serves on ${server.url} with the driver ${server.driver}. API: ${server.url}/docs\n`,
+    `Serving on ${server.url} with the driver ${server.driver}. API: ${server.url}/docs\n`,
   );
   if (!server.isGuarded) {
     await context.stderr.write("No keys are set: whoever reaches this address may do everything.\n");
