@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const SOURCE = import.meta.dirname;
+const manifest = JSON.parse(readFileSync(join(SOURCE, "../package.json"), "utf8")) as {
+  dependencies: Record<string, string>;
+};
+
+/** Sources below a folder as [path, text], tests left out. */
+function sources(folder: string): [string, string][] {
+  return readdirSync(join(SOURCE, folder), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
+    .map((path) => [join(folder, path), readFileSync(join(SOURCE, folder, path), "utf8")]);
+}
+
+const importers = (folder: string, name: string): string[] =>
+  sources(folder)
+    .filter(([, text]) => new RegExp(`(from|import\\(|require\\()\\s*"${name}[/"]`).test(text))
+    .map(([path]) => path);
+
+test("S0-1 S0-5 the command line, the rules and the drivers are layers: imports point downwards only", () => {
+  const upwards = (folder: string, above: string) =>
+    sources(folder).filter(([, text]) => new RegExp(`from "(\\.\\./)+${above}/`).test(text));
+  for (const above of ["drivers", "stores", "http", "cli", "config"])
+    expect(upwards("core", above)).toEqual([]);
+  for (const above of ["http", "cli", "config"]) {
+    expect(upwards("drivers", above)).toEqual([]);
+    expect(upwards("stores", above)).toEqual([]);
+  }
+});
+
+test("S0-6 S0-7 S0-8 S0-9 each chosen library is used, and only where its technology belongs", () => {
+  expect(importers("cli", "commander").length).toBeGreaterThan(0);
+  expect(importers("core", "commander")).toEqual([]);
+  expect(importers("drivers/docker", "dockerode").length).toBeGreaterThan(0);
+  for (const folder of ["core", "cli", "http", "drivers/local"])
+    expect(importers(folder, "dockerode")).toEqual([]);
+  expect(importers("spec", "yaml").length).toBeGreaterThan(0);
+  expect(importers("compose", "nanoid").length).toBeGreaterThan(0);
+});
+
+test("every dependency has an exact version and loads on this Node", async () => {
+  for (const [name, version] of Object.entries(manifest.dependencies)) {
+    expect(version, name).toMatch(/^\d+\.\d+\.\d+$/);
+    await expect(import(/* @vite-ignore */ name), name).resolves.toBeDefined();
+  }
+});
