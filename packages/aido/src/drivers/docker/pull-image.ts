@@ -106,7 +106,7 @@ function toPullError(thrown: unknown, image: string, silent: boolean): AidoError
   if (!silent && NOT_FOUND.test(told)) return imageNotFound(image, { doing: "pulling" }, cause);
   const reason = silent ? `the registry sent nothing for ${SILENCE_MS / 1000} s` : told;
   return new AidoError("IMAGE_PULL_FAILED", `Image ${image} could not be pulled: ${reason}`, {
-    hint: `Check the network and the registry, then try \`docker pull ${image}\`.`,
+    hint: `Check the network and the registry, then try \`docker pull ${image}\`. Or use this machine's own programs: add \`--driver local\`.`,
     details: { image },
     cause,
   });
