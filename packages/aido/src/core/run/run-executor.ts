@@ -120,8 +120,10 @@ export class RunExecutor {
     const task = this.#task(index);
     const exec = await this.#wait(task, signal);
     await this.#following;
-    const sandbox = await this.#deps.sandboxes.get(this.#plan.sandboxId);
-    const outcome = toOutcome(exec, sandbox.endReason);
+    // How its sandbox ended matters only when the command did not come to an end of its own.
+    const isOwnEnd = exec?.status === "exited";
+    const sandbox = isOwnEnd ? undefined : await this.#deps.sandboxes.get(this.#plan.sandboxId);
+    const outcome = toOutcome(exec, sandbox?.endReason);
     if (task.step !== undefined) {
       const { status, exitCode } = outcome;
       await this.#step(index, { status, exitCode, durationMs: exec?.durationMs ?? null });

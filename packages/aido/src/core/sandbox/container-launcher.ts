@@ -32,7 +32,9 @@ export class ContainerLauncher {
     onProgress?: Progress,
   ): Promise<StartedContainer> {
     const { driver, clock } = this.#deps;
-    const container = (await driver.inspect(record.id)) ?? (await this.#create(record, signal, onProgress));
+    // What was never started has no container; should a killed process have left one, it is what `create` gives back.
+    const existing = record.state === "pending" ? undefined : await driver.inspect(record.id);
+    const container = existing ?? (await this.#create(record, signal, onProgress));
     signal.throwIfAborted();
     // A connection to the former incarnation leads nowhere.
     this.#deps.supervisors.drop(record.id);

@@ -36,6 +36,24 @@ export class ContainerIndex {
     });
   }
 
+  /** The one that is known is asked for itself; only when it is gone, or none is known, are they all looked through. */
+  async current(sandboxId: string): Promise<Container | undefined> {
+    const known = this.#places.get(sandboxId);
+    const container = known === undefined ? undefined : await this.find(sandboxId, known.containerId);
+    if (container !== undefined) return container;
+    const place = (await this.findAll(sandboxId))[0];
+    return place === undefined ? undefined : this.find(sandboxId, place.containerId);
+  }
+
+  /** Without asking the engine. */
+  known(sandboxId: string): Place | undefined {
+    return this.#places.get(sandboxId);
+  }
+
+  remember(place: Place): void {
+    this.#places.set(place.sandboxId, place);
+  }
+
   /** Usually one; an interrupted replacement can leave two. */
   async findAll(sandboxId: string): Promise<readonly Place[]> {
     const places = await this.#listPlaces([`${LABEL.sandbox}=${sandboxId}`]);

@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { AidoError } from "@aido/sdk/protocol";
 import type { ContainerSpec } from "../../core/driver/driver.ts";
 import { agentArchive } from "./agent-archive.ts";
+import type { Place } from "./container-index.ts";
 import type { Engine } from "./engine.ts";
 import { giveMounts } from "./give-mounts.ts";
 import type { Transport } from "./labels.ts";
@@ -17,12 +18,12 @@ export interface CreateOptions {
 
 const DEFAULT_USER = { uid: 1000, gid: 1000 };
 
-/** Makes the container and gives back its id. */
+/** Makes the container and says where it is. */
 export async function createContainer(
   engine: Engine,
   spec: ContainerSpec,
   { scope, agentPath, runDir, signal }: CreateOptions,
-): Promise<string> {
+): Promise<Place> {
   const { local } = engine.address;
   if (!local && spec.mounts.length > 0) {
     throw new AidoError(
@@ -65,7 +66,7 @@ export async function createContainer(
     { signal },
   );
   if (!local) await copyAgent(engine, container.id, agentPath, spec.sandboxId, signal);
-  return container.id;
+  return { sandboxId: spec.sandboxId, containerId: container.id, transport };
 }
 
 /** Never root: the user of this process, so that files in mounted directories are theirs, or an ordinary one. */

@@ -68,14 +68,13 @@ export class DockerDriver implements Driver {
   }
 
   async create(spec: ContainerSpec, signal?: AbortSignal): Promise<Container> {
-    const existing = await this.inspect(spec.sandboxId);
-    if (existing !== undefined) return existing;
     const runDir = this.#options.runDir(spec.sandboxId);
     try {
-      const containerId = await createContainer(this.#engine, spec, { ...this.#options, runDir, signal });
-      return await this.#index.inspect(spec.sandboxId, containerId);
+      const place = await createContainer(this.#engine, spec, { ...this.#options, runDir, signal });
+      this.#index.remember(place);
+      return await this.#index.inspect(spec.sandboxId, place.containerId);
     } catch (thrown) {
-      // Another process may have made it in between; a name that something else has stays an error.
+      // It may have been made before, here or by another process; a name that something else has stays an error.
       const isTaken = isAidoError(thrown, "CONTAINER_NAME_TAKEN");
       const other = isTaken ? await this.#index.awaitNamed(spec.sandboxId, spec.name) : undefined;
       if (other === undefined) throw thrown;
@@ -103,17 +102,21 @@ export class DockerDriver implements Driver {
   }
 
   async remove(sandboxId: string): Promise<void> {
-    for (const place of await this.#index.findAll(sandboxId)) {
-      await removeContainer(this.#engine, place);
+    const known = this.#index.known(sandboxId);
+    const [all] = await Promise.all([
+      this.#index.findAll(sandboxId),
+      known === undefined ? undefined : removeContainer(this.#engine, known),
+    ]);
+    for (const place of all) {
+      if (place.containerId !== known?.containerId) await removeContainer(this.#engine, place);
       this.#usage.forget(place.containerId);
     }
     this.#index.forget(sandboxId);
     await rm(this.#options.runDir(sandboxId), { recursive: true, force: true });
   }
 
-  async inspect(sandboxId: string): Promise<Container | undefined> {
-    const place = (await this.#index.findAll(sandboxId))[0];
-    return place === undefined ? undefined : this.#index.find(sandboxId, place.containerId);
+  inspect(sandboxId: string): Promise<Container | undefined> {
+    return this.#index.current(sandboxId);
   }
 
   list(): Promise<readonly Container[]> {

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
+import { inspect } from "node:util";
 import type Docker from "dockerode";
 import { type EngineAddress, toEngineAddress } from "./engine-address.ts";
 import { type EngineInfo, readEngineInfo } from "./engine-info.ts";
@@ -26,6 +27,9 @@ export class Engine {
     this.address = toEngineAddress(options.host, options.certPath);
     const secure = this.address.options.protocol === "https";
     this.#agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxFreeSockets: 8 });
+    // The library describes each request in full for its debug log, even when there is none. With every socket of
+    // the agent and all that those refer to, this takes longer than most requests.
+    Object.defineProperty(this.#agent, inspect.custom, { value: () => "Agent" });
     const agent = this.address.options.protocol === "ssh" ? {} : { agent: this.#agent };
     this.docker = new (loadDockerode())({ ...this.address.options, ...agent } as Docker.DockerOptions);
   }

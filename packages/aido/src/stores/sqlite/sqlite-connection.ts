@@ -1,7 +1,8 @@
 import { closeSync, constants, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { AidoError } from "@aido/sdk/protocol";
-import Database from "libsql";
+import type Database from "libsql";
+import { loadLibsql } from "./load-libsql.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { translateSqliteError } from "./translate-sqlite-error.ts";
 
@@ -21,7 +22,7 @@ export class SqliteConnection {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       // SQLite gives its journal files the mode of the database, so only this one needs care.
       closeSync(openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600));
-      return new Database(file, { timeout: busyMs });
+      return new (loadLibsql())(file, { timeout: busyMs });
     });
     try {
       this.#translated(() => this.#prepareDatabase(busyMs));
