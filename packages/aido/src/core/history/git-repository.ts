@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AidoError, type ErrorCode } from "@aido/sdk/protocol";
 import { gitEnvironment } from "./git-environment.ts";
@@ -8,12 +9,13 @@ import { ObjectDatabase } from "./object-database.ts";
 const HEAD = "refs/heads/main";
 const CONFIG =
   "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tquotepath = false\n[gc]\n\tauto = 0\n";
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
 /** A bare repository outside every sandbox. Written by aido itself; git only reads it. */
 export class GitRepository {
   readonly directory: string;
   readonly objects: ObjectDatabase;
+  #standInStart: string | undefined;
 
   constructor(directory: string) {
     this.directory = directory;
@@ -27,37 +29,71 @@ export class GitRepository {
   /** What `git init --bare` would make, without starting a process; HEAD last, so that half a repository is none. */
   init(): void {
     if (this.exists) return;
-    for (const part of ["objects/pack", "objects/info", "refs/heads", "refs/tags", "info"]) {
+    for (const part of [
+      "objects/pack",
+      "objects/info",
+      "refs/heads",
+      "refs/tags",
+      "info",
+      "execs",
+      "successors",
+    ]) {
       mkdirSync(join(this.directory, part), { recursive: true, mode: 0o700 });
     }
     writeFileSync(join(this.directory, "config"), CONFIG, { mode: 0o600 });
+    this.#replace("stand-in", randomBytes(16).toString("hex"));
     this.#replace("HEAD", `ref: ${HEAD}\n`);
   }
 
+  /**
+   * How the content begins that stands for a file too large to keep. No file of a sandbox has the number in it, so none is
+   * taken for one.
+   */
+  get standInStart(): string {
+    this.#standInStart ??= `aido did not keep this file (${readFileSync(join(this.directory, "stand-in"), "latin1")}), it has `;
+    return this.#standInStart;
+  }
+
+  isStandIn(content: Buffer): boolean {
+    return content.length < 200 && content.toString("latin1").startsWith(this.standInStart);
+  }
+
+  /** The newest commit. The branch may lag behind by what another process is just adding. */
   head(): string | undefined {
-    return this.ref(HEAD);
-  }
-
-  setHead(commit: string): void {
-    this.#replace(HEAD, `${commit}\n`);
-  }
-
-  tag(name: string, commit: string): void {
-    this.#replace(`refs/tags/${name}`, `${commit}\n`);
-  }
-
-  tagged(name: string): string | undefined {
-    return this.ref(`refs/tags/${name}`);
-  }
-
-  ref(name: string): string | undefined {
-    try {
-      const text = readFileSync(join(this.directory, name), "utf8").trim();
-      return /^[0-9a-f]{40}$/.test(text) ? text : undefined;
-    } catch (thrown) {
-      if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw thrown;
+    let head = this.#readId(HEAD) ?? this.#readId(successor(undefined));
+    while (head !== undefined) {
+      const next = this.#readId(successor(head));
+      if (next === undefined) break;
+      head = next;
     }
+    return head;
+  }
+
+  /** Makes `commit` the newest one, unless `before` is no longer: of several processes one wins. */
+  advance(before: string | undefined, commit: string): boolean {
+    const path = join(this.directory, successor(before));
+    const temporary = this.#temporary(`${commit}\n`);
+    try {
+      // From here on it is the successor, though this process be killed before the branch says so.
+      linkSync(temporary, path);
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code === "EEXIST") return false;
+      throw thrown;
+    } finally {
+      rmSync(temporary);
+    }
+    this.#replace(HEAD, `${commit}\n`);
+    return true;
+  }
+
+  /** Which commit an exec stands for. */
+  tie(execId: string, commit: string): void {
+    // Not by way of another name, which would double its cost: half of it is as good as none, and found again in the log.
+    writeFileSync(join(this.directory, "execs", `exec-${execId}`), `${commit}\n`, { mode: 0o600 });
+  }
+
+  tied(execId: string): string | undefined {
+    return this.#readId(join("execs", `exec-${execId}`));
   }
 
   /** Runs git on this repository alone and gives back what it printed. */
@@ -108,13 +144,28 @@ export class GitRepository {
     }
   }
 
-  remove(): void {
-    rmSync(this.directory, { recursive: true, force: true });
+  #readId(name: string): string | undefined {
+    try {
+      const text = readFileSync(join(this.directory, name), "latin1").trim();
+      return /^[0-9a-f]{40}$/.test(text) ? text : undefined;
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw thrown;
+    }
+  }
+
+  #temporary(text: string): string {
+    const temporary = join(this.directory, `new-${randomBytes(6).toString("hex")}`);
+    writeFileSync(temporary, text, { mode: 0o600 });
+    return temporary;
   }
 
   #replace(name: string, text: string): void {
-    const path = join(this.directory, name);
-    writeFileSync(`${path}.new`, text, { mode: 0o600 });
-    renameSync(`${path}.new`, path);
+    renameSync(this.#temporary(text), join(this.directory, name));
   }
+}
+
+/** Each commit has one successor: whoever makes this file has made it. */
+function successor(commit: string | undefined): string {
+  return join("successors", commit ?? "none");
 }

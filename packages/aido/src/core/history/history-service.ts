@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import type { History, HistoryEntry, HistoryFile } from "@aido/sdk";
-import { AidoError } from "@aido/sdk/protocol";
+import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { Clock } from "../clock.ts";
 import type { DataDir } from "../data-dir.ts";
 import type { EvidenceSink } from "../evidence/evidence-sink.ts";
@@ -9,11 +8,12 @@ import type { Logger } from "../logger.ts";
 import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import type { Supervisors } from "../supervisor/supervisors.ts";
-import { GitRepository } from "./git-repository.ts";
+import { shownName } from "./git-names.ts";
+import { HistorySlots } from "./history-slots.ts";
 import { parsePatch, parseTree } from "./parse-git.ts";
 import { writeBack } from "./rollback.ts";
-import { INITIAL_ID, SandboxHistory } from "./sandbox-history.ts";
-import { supervisorWorkspace } from "./supervisor-workspace.ts";
+import { INITIAL_ID, type SandboxHistory } from "./sandbox-history.ts";
+import type { Workspace } from "./supervisor-workspace.ts";
 
 export interface HistoryDeps {
   supervisors: Supervisors;
@@ -28,54 +28,57 @@ const EXEC_MESSAGE = "Update files for sandbox execution";
 const INITIAL_MESSAGE = "Initial commit";
 const README = "# Sandbox workspace\n\nChanges here are recorded after each command.\n";
 const DEFAULT_LIMIT = 10;
-
-interface Slot {
-  history: SandboxHistory;
-  /** Work on one workspace is done in turns; readers wait for what was asked before them. */
-  tail: Promise<void>;
-}
+/** A sandbox may hold up its own tools; it must not hold up whoever uses it for longer. */
+const RECORD_LIMIT_MS = 120_000;
+const PATCH = ["-p", "--no-ext-diff", "--no-textconv", "--no-color"];
 
 /** The workspace after each exec, kept outside the sandbox. Works on images without git. */
 export class HistoryService implements History {
   readonly #deps: HistoryDeps;
-  readonly #slots = new Map<string, Slot>();
+  readonly #slots: HistorySlots;
 
   constructor(deps: HistoryDeps) {
     this.#deps = deps;
+    this.#slots = new HistorySlots(deps);
   }
 
   /** A new workspace: its first entry holds a README, so that the history is never empty. */
-  async begin(record: SandboxRecord): Promise<void> {
-    await this.#inTurn(record, async (history) => {
-      if (history.repository.head() !== undefined) return;
-      const workspace = supervisorWorkspace(this.#deps.supervisors.get(record), record.workdir);
-      await workspace.writeIfMissing("README.md", Buffer.from(README));
-      await history.record({ execId: INITIAL_ID, at: this.#deps.clock.now(), message: INITIAL_MESSAGE });
-    });
+  begin(record: SandboxRecord): Promise<void> {
+    return this.#slots.inTurn(record, (history, workspace) => this.#begin(history, workspace));
+  }
+
+  /** Before an exec: the first entry is there, and what was changed before is recorded. */
+  async ready(record: SandboxRecord): Promise<void> {
+    if (this.#slots.isIdle(record.id)) return;
+    try {
+      await this.begin(record);
+    } catch (thrown) {
+      await this.#notRecorded(record, INITIAL_ID, thrown);
+    }
   }
 
   /** Called when an exec has ended. Never fails the exec: what cannot be recorded is logged and in the evidence. */
-  recordExec(record: SandboxRecord, execId: string): Promise<void> {
-    return this.#inTurn(record, async (history) => {
-      const before = history.repository.head();
-      await history.record({ execId, at: this.#deps.clock.now(), message: EXEC_MESSAGE });
-      const after = history.repository.head();
-      if (after !== before) {
-        await this.#deps.evidence.append(record.id, "history.commit", { execId, commitId: after });
-      }
-    }).catch(async (thrown: unknown) => {
-      const message = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#deps.logger.warn(
-        { event: "history.commit", sandboxId: record.id, execId, message },
-        "not recorded",
-      );
-      await this.#deps.evidence.append(record.id, "history.failed", { execId, message });
-    });
+  async recordExec(record: SandboxRecord, execId: string): Promise<void> {
+    try {
+      await this.#slots.inTurn(record, async (history) => {
+        const signal = AbortSignal.timeout(RECORD_LIMIT_MS);
+        const entry = { execId, at: this.#deps.clock.now(), message: EXEC_MESSAGE };
+        const { commitId, isNew } = await history.record(entry, signal);
+        if (isNew) await this.#deps.evidence.append(record.id, "history.commit", { execId, commitId });
+      });
+    } catch (thrown) {
+      await this.#notRecorded(record, execId, thrown);
+    }
   }
 
-  /** Resolves when everything recorded so far is in; the next exec starts after it. */
-  async settled(sandboxId: string): Promise<void> {
-    await this.#slots.get(sandboxId)?.tail;
+  /** Resolves when everything asked for so far is done. */
+  settled(sandboxId: string): Promise<void> | undefined {
+    return this.#slots.settled(sandboxId);
+  }
+
+  /** True when the exec's end has been recorded. */
+  isRecorded(record: SandboxRecord, execId: string): boolean {
+    return this.#slots.get(record).history.repository.tied(execId) !== undefined;
   }
 
   async list(
@@ -83,7 +86,8 @@ export class HistoryService implements History {
     options: { limit?: number; signal?: AbortSignal } = {},
   ): Promise<readonly HistoryEntry[]> {
     const record = await this.#resolve(sandbox);
-    return this.#inTurn(record, (history) => history.list(options.limit ?? DEFAULT_LIMIT, options.signal));
+    const limit = options.limit ?? DEFAULT_LIMIT;
+    return this.#slots.inTurn(record, (history) => history.list(limit, options.signal));
   }
 
   async diff(
@@ -93,95 +97,99 @@ export class HistoryService implements History {
     signal?: AbortSignal,
   ): Promise<Readonly<Record<string, string>>> {
     const record = await this.#resolve(sandbox);
-    return this.#inTurn(record, async (history) => {
-      const range = [history.commitOf(fromExecId), history.commitOf(toExecId)];
+    return this.#slots.inTurn(record, async (history) => {
+      const from = await history.commitOf(fromExecId, signal);
+      const to = await history.commitOf(toExecId, signal);
       const options = { code: "GIT_DIFF_FAILED" as const, signal };
-      const names = await history.repository.git(
-        ["diff-tree", "-r", "-z", "--no-renames", "--name-only", ...range],
-        options,
-      );
-      const patch = [
-        "diff-tree",
-        "-r",
-        "-p",
-        "--no-renames",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-color",
-        ...range,
-      ];
-      const paths = names
-        .toString("latin1")
-        .split("\0")
-        .filter((name) => name !== "");
-      return parsePatch(paths, await history.repository.git(patch, options));
+      const common = ["diff-tree", "-r", "--no-renames"];
+      const raw = await history.repository.git([...common, "-z", "--raw", from, to], options);
+      if (raw.length === 0) return {};
+      return parsePatch(raw, await history.repository.git([...common, ...PATCH, from, to], options));
     });
   }
 
   async rollback(sandbox: string, execId: string, signal?: AbortSignal): Promise<HistoryEntry> {
     const record = await this.#deps.sandboxes.resolveRunning(sandbox);
     this.#refuseWithout(record);
-    return this.#inTurn(record, async (history) => {
-      const commit = history.commitOf(execId);
-      const workspace = supervisorWorkspace(this.#deps.supervisors.get(record), record.workdir);
-      // What changed since the last exec is kept as an entry of its own before it is overwritten.
-      const keptAs = `before_${randomBytes(4).toString("hex")}`;
-      await history.record({
-        execId: keptAs,
-        at: this.#deps.clock.now(),
-        message: "Keep changes before a rollback",
-      });
-      await writeBack(history, commit, workspace, signal);
-      const id = `rollback_${randomBytes(4).toString("hex")}`;
-      await history.record({ execId: id, at: this.#deps.clock.now(), message: `Roll back to ${execId}` });
-      await this.#deps.evidence.append(record.id, "history.rollback", {
-        to: execId,
-        commitId: commit,
-        entry: id,
-      });
-      const [newest] = await history.list(1);
-      if (newest === undefined) throw new AidoError("GIT_ROLLBACK_FAILED", "The rollback left no entry");
-      return newest;
+    return this.#slots.inTurn(record, async (history, workspace) => {
+      const to = await history.commitOf(execId, signal);
+      try {
+        return await this.#rollback(record, history, workspace, { execId, to, signal });
+      } catch (thrown) {
+        signal?.throwIfAborted();
+        if (isAidoError(thrown, "GIT_ROLLBACK_FAILED") || isAidoError(thrown, "CONTAINER_LOST")) throw thrown;
+        const why = thrown instanceof Error ? thrown.message : String(thrown);
+        throw new AidoError("GIT_ROLLBACK_FAILED", `The workspace could not be put back completely: ${why}`, {
+          hint: "What it was before is in the history.",
+          cause: thrown,
+        });
+      }
     });
   }
 
   async tree(sandbox: string, execId: string): Promise<readonly HistoryFile[]> {
     const record = await this.#resolve(sandbox);
-    return this.#inTurn(record, async (history) => {
-      const args = ["ls-tree", "-r", "-l", "-z", history.commitOf(execId)];
+    return this.#slots.inTurn(record, async (history) => {
+      const args = ["ls-tree", "-r", "-l", "-z", await history.commitOf(execId)];
       const files = parseTree(await history.repository.git(args, { code: "GIT_HISTORY_FAILED" }));
-      return files.map((file) => ({
-        path: Buffer.from(file.path, "latin1").toString("utf8"),
-        mode: file.mode,
-        size: file.size ?? 0,
-      }));
+      return files.map(({ path, mode, size }) => ({ path: shownName(path), mode, size: size ?? 0 }));
     });
   }
 
   async file(sandbox: string, execId: string, path: string): Promise<Uint8Array> {
     const record = await this.#resolve(sandbox);
-    return this.#inTurn(record, async (history) => {
-      const commit = history.commitOf(execId);
-      const listing = await history.repository.git(["ls-tree", "-r", "-z", commit], {
-        code: "GIT_HISTORY_FAILED",
-      });
-      const wanted = Buffer.from(path, "utf8").toString("latin1");
-      const file = parseTree(listing).find((listed) => listed.path === wanted);
+    return this.#slots.inTurn(record, async (history) => {
+      const options = { code: "GIT_HISTORY_FAILED" as const };
+      const listing = await history.repository.git(
+        ["ls-tree", "-r", "-z", await history.commitOf(execId)],
+        options,
+      );
+      const file = parseTree(listing).find((listed) => shownName(listed.path) === path);
       if (file === undefined) {
-        throw new AidoError("FILE_NOT_FOUND", `There was no file ${path} after ${execId}`, {
-          details: { path },
-        });
+        const message = `There was no file ${JSON.stringify(path)} after ${execId}`;
+        throw new AidoError("FILE_NOT_FOUND", message, { details: { path } });
       }
-      return history.repository.git(["cat-file", "blob", file.id], {
-        code: "GIT_HISTORY_FAILED",
-        maxBytes: 128 * 1024 * 1024,
-      });
+      return history.repository.git(["cat-file", "blob", file.id], options);
     });
   }
 
-  /** The sandbox is gone: forget it. Its repository goes with its directory. */
-  drop(sandboxId: string): void {
-    this.#slots.delete(sandboxId);
+  /** Keeps what is known for the next process. Call it before the connections are closed. */
+  close(): Promise<void> {
+    return this.#slots.close();
+  }
+
+  async #begin(history: SandboxHistory, workspace: Workspace): Promise<void> {
+    if (history.repository.head() !== undefined) return;
+    const signal = AbortSignal.timeout(RECORD_LIMIT_MS);
+    await workspace.writeIfMissing("README.md", Buffer.from(README), signal);
+    const entry = { execId: INITIAL_ID, at: this.#deps.clock.now(), message: INITIAL_MESSAGE };
+    await history.record(entry, signal);
+  }
+
+  async #rollback(
+    record: SandboxRecord,
+    history: SandboxHistory,
+    workspace: Workspace,
+    { execId, to, signal }: { execId: string; to: string; signal: AbortSignal | undefined },
+  ): Promise<HistoryEntry> {
+    const at = this.#deps.clock.now();
+    // What changed since the last exec is kept as an entry of its own before it is overwritten.
+    const before = { execId: newId("before"), at, message: "Keep changes before a rollback" };
+    await history.record(before, signal);
+    await writeBack(history, to, workspace, { at, signal });
+    const entry = { execId: newId("rollback"), at, message: `Roll back to ${execId}` };
+    const { commitId } = await history.record(entry, signal);
+    await this.#deps.evidence.append(record.id, "history.rollback", { to: execId, commitId });
+    const [newest] = await history.list(1, signal);
+    if (newest === undefined) throw new AidoError("GIT_ROLLBACK_FAILED", "The rollback left no entry");
+    return newest;
+  }
+
+  async #notRecorded(record: SandboxRecord, execId: string, thrown: unknown): Promise<void> {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    const line = { event: "history.failed", sandboxId: record.id, execId, message };
+    this.#deps.logger.warn(line, "The workspace was not recorded");
+    await this.#deps.evidence.append(record.id, "history.failed", { execId, message });
   }
 
   async #resolve(sandbox: string): Promise<SandboxRecord> {
@@ -196,24 +204,8 @@ export class HistoryService implements History {
       hint: "Create it with history to record its workspace.",
     });
   }
+}
 
-  #inTurn<Result>(
-    record: SandboxRecord,
-    work: (history: SandboxHistory) => Promise<Result>,
-  ): Promise<Result> {
-    let slot = this.#slots.get(record.id);
-    if (slot === undefined) {
-      const repository = new GitRepository(join(this.#deps.dataDir.sandbox(record.id), "history.git"));
-      const reader = supervisorWorkspace(this.#deps.supervisors.get(record), record.workdir);
-      slot = { history: new SandboxHistory(repository, reader), tail: Promise.resolve() };
-      this.#slots.set(record.id, slot);
-    }
-    const { history } = slot;
-    const result = slot.tail.then(() => work(history));
-    slot.tail = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    return result;
-  }
+function newId(kind: string): string {
+  return `${kind}_${randomBytes(4).toString("hex")}`;
 }

@@ -1,23 +1,41 @@
 import type { HistoryEntry } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
+import { shownName } from "./git-names.ts";
 
 const utf8 = (latin1: string): string => Buffer.from(latin1, "latin1").toString("utf8");
+const unreadable = (): AidoError => new AidoError("GIT_HISTORY_FAILED", "The history cannot be read");
 
-/** `git log` with the format of SandboxHistory and NUL-separated names. */
+/** For `git log -z --raw`: names may hold anything but NUL, so fields are told apart by their place alone. */
+export const LOG_FORMAT = "%H%x00%ct%x00%B%x00";
+
 export function parseLog(output: Buffer): readonly HistoryEntry[] {
-  const entries: HistoryEntry[] = [];
-  for (const block of output.toString("latin1").split("\x01").slice(1)) {
-    const [commitId = "", seconds = "", body = "", ...names] = block.split("\0");
-    const at = /^Timestamp: (\S+)$/m.exec(body)?.[1];
-    entries.push({
-      commitId,
-      execId: /^Execution ID: (\S+)$/m.exec(body)?.[1] ?? "unknown",
-      at: at === undefined ? new Date(Number(seconds) * 1000) : new Date(at),
-      message: utf8(body.split("\n")[0] ?? ""),
-      files: names.map((name) => utf8(name.replace(/^\n+/, ""))).filter((name) => name !== ""),
-    });
+  const tokens = output.toString("latin1").split("\0");
+  const entries: (HistoryEntry & { files: string[] })[] = [];
+  for (let at = 0; at < tokens.length; ) {
+    const token = tokens[at] ?? "";
+    if (token === "") {
+      at += 1;
+    } else if (/^\n?:/.test(token)) {
+      entries.at(-1)?.files.push(shownName(tokens[at + 1] ?? ""));
+      at += 2;
+    } else {
+      entries.push(toEntry(token, tokens[at + 1] ?? "", tokens[at + 2] ?? ""));
+      at += 3;
+    }
   }
   return entries;
+}
+
+function toEntry(commitId: string, seconds: string, body: string): HistoryEntry & { files: string[] } {
+  if (!/^[0-9a-f]{40}$/.test(commitId)) throw unreadable();
+  const at = /^Timestamp: (\S+)$/m.exec(body)?.[1];
+  return {
+    commitId,
+    execId: /^Execution ID: (\S+)$/m.exec(body)?.[1] ?? "unknown",
+    at: at === undefined ? new Date(Number(seconds) * 1000) : new Date(at),
+    message: utf8(body.split("\n")[0] ?? ""),
+    files: [],
+  };
 }
 
 export interface ListedFile {
@@ -37,17 +55,28 @@ export function parseTree(output: Buffer): ListedFile[] {
     .filter((line) => line !== "")
     .map((line) => {
       const match = /^(\d{6}) \w+ ([0-9a-f]{40})(?: +(\d+|-))?\t(.*)$/s.exec(line);
-      if (match === null) throw new AidoError("GIT_HISTORY_FAILED", "The history cannot be read");
+      if (match === null) throw unreadable();
       const [, mode = "", id = "", size, path = ""] = match;
       return { mode, id, size: size === undefined ? undefined : Number(size) || 0, path };
     });
 }
 
-/** Splits `git diff-tree -p` by file. A line of content never begins with `diff --git`. */
-export function parsePatch(names: readonly string[], patch: Buffer): Readonly<Record<string, string>> {
+/**
+ * `git diff-tree -p` by path; `raw` is the same diff as `--raw -z`. A line of content never begins with `diff --git`. A path
+ * that turned from a file into a link or back has two parts.
+ */
+export function parsePatch(raw: Buffer, patch: Buffer): Readonly<Record<string, string>> {
   const parts = patch
     .toString("latin1")
     .split(/^(?=diff --git )/m)
     .filter((part) => part !== "");
-  return Object.fromEntries(names.map((name, index) => [utf8(name), utf8(parts[index] ?? "")]));
+  const tokens = raw.toString("latin1").split("\0");
+  const entries: [string, string][] = [];
+  for (let at = 0; at + 1 < tokens.length; at += 2) {
+    const isTypeChange = / T$/.test(tokens[at] ?? "");
+    const text = parts.splice(0, isTypeChange ? 2 : 1).join("");
+    entries.push([shownName(tokens[at + 1] ?? ""), utf8(text)]);
+  }
+  if (parts.length > 0) throw new AidoError("GIT_DIFF_FAILED", "The difference cannot be read");
+  return Object.fromEntries(entries);
 }

@@ -1,65 +1,44 @@
 import { AidoError } from "@aido/sdk/protocol";
-import type { ScanRecord } from "./scan-records.ts";
+import { ByteSource } from "./byte-source.ts";
+import { brokenScan, type ScanRecord } from "./scan-records.ts";
 import type { WorkspaceReader } from "./workspace-scanner.ts";
 
 const HEADER_BYTES = 9;
 
-/** Contents of many files in one exec; undefined for what is gone, unreadable or no longer a file. */
+export interface ReadContent {
+  record: ScanRecord;
+  /** Undefined for what is gone, unreadable, no longer a file or too large to hold. */
+  content: Buffer | undefined;
+  size: number;
+}
+
+/** Contents of many files in one exec. */
 export async function* readContents(
   reader: WorkspaceReader,
   records: readonly ScanRecord[],
   maxFileBytes: number,
-): AsyncGenerator<{ record: ScanRecord; content: Buffer | undefined }> {
+  signal?: AbortSignal,
+): AsyncGenerator<ReadContent> {
   if (records.length === 0) return;
-  const paths = Buffer.from(records.map((record) => `${record.path}\0`).join(""), "latin1");
-  const source = new ByteSource(reader.tool(["cat"], paths));
-  for (const record of records) {
-    const header = await source.take(HEADER_BYTES);
-    const status = header.readUInt8(0);
-    const length = Number(header.readBigUInt64LE(1));
-    // The file may have grown since the scan; what is too large to hold is read past, not kept.
-    if (length > maxFileBytes) {
-      await source.skip(length);
-      yield { record, content: undefined };
-      continue;
+  const stdin = Buffer.from(records.map((record) => `${record.path}\0`).join(""), "latin1");
+  const ended = () => new AidoError("GIT_COMMIT_FAILED", "The sandbox ended while its files were read");
+  const source = new ByteSource(reader.tool(["cat"], { stdin, signal }), ended);
+  try {
+    for (const record of records) {
+      const header = await source.take(HEADER_BYTES);
+      const status = header.readUInt8(0);
+      const size = Number(header.readBigUInt64LE(1));
+      if (status > 4 || !Number.isSafeInteger(size)) throw brokenScan();
+      if (size > maxFileBytes) {
+        // It has grown since the scan: what is too large to hold is read past, not kept.
+        await source.skip(size);
+        yield { record, content: undefined, size };
+      } else {
+        const content = await source.take(size);
+        yield { record, content: status === 0 || status === 4 ? content : undefined, size };
+      }
     }
-    const content = await source.take(length);
-    yield { record, content: status === 0 || status === 4 ? content : undefined };
-  }
-}
-
-/** Exact numbers of bytes from a stream of chunks. */
-class ByteSource {
-  readonly #iterator: AsyncIterator<Uint8Array>;
-  #parts: Buffer[] = [];
-  #length = 0;
-
-  constructor(chunks: AsyncIterable<Uint8Array>) {
-    this.#iterator = chunks[Symbol.asyncIterator]();
-  }
-
-  async take(count: number): Promise<Buffer> {
-    while (this.#length < count) await this.#pull();
-    const whole = this.#parts.length === 1 ? (this.#parts[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#parts);
-    this.#parts = [whole.subarray(count)];
-    this.#length -= count;
-    return whole.subarray(0, count);
-  }
-
-  async skip(count: number): Promise<void> {
-    let left = count;
-    while (left > 0) {
-      if (this.#length === 0) await this.#pull();
-      const part = await this.take(Math.min(left, this.#length));
-      left -= part.length;
-    }
-  }
-
-  async #pull(): Promise<void> {
-    const { done, value } = await this.#iterator.next();
-    if (done === true)
-      throw new AidoError("GIT_COMMIT_FAILED", "The sandbox ended while its files were read");
-    this.#parts.push(Buffer.from(value));
-    this.#length += value.length;
+  } finally {
+    await source.close();
   }
 }

@@ -1,17 +1,18 @@
 import { spawn } from "node:child_process";
 import { AidoError } from "@aido/sdk/protocol";
+import { ByteSource } from "./byte-source.ts";
 import { gitEnvironment } from "./git-environment.ts";
 import type { FileMode } from "./git-objects.ts";
 import type { GitRepository } from "./git-repository.ts";
 import { type ListedFile, parseTree } from "./parse-git.ts";
-import { isPlaceholder, type SandboxHistory } from "./sandbox-history.ts";
+import type { SandboxHistory } from "./sandbox-history.ts";
 import { tarEnd, tarMember } from "./tar-writer.ts";
 
 /** How the old tree is written back: by the supervisor, as the sandbox's user. */
 export interface WorkspaceWriter {
-  /** Removes these paths (latin1) and directories that become empty. */
-  prune(paths: readonly string[]): Promise<void>;
-  extract(archive: AsyncIterable<Uint8Array>): Promise<void>;
+  /** Removes these paths (latin1) with all beneath them, and directories that become empty. */
+  prune(paths: readonly string[], signal?: AbortSignal): Promise<void>;
+  extract(archive: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
 }
 
 /** Makes the workspace what `commit` has, writing only what differs. `history` must have seen the workspace as it is. */
@@ -19,41 +20,46 @@ export async function writeBack(
   history: SandboxHistory,
   commit: string,
   writer: WorkspaceWriter,
-  signal?: AbortSignal,
+  options: { at: Date; signal?: AbortSignal | undefined },
 ): Promise<void> {
   const { repository, tree } = history;
-  const wanted = parseTree(
-    await repository.git(["ls-tree", "-r", "-z", commit], { code: "GIT_ROLLBACK_FAILED", signal }),
-  );
+  const listing = await repository.git(["ls-tree", "-r", "-z", commit], {
+    code: "GIT_ROLLBACK_FAILED",
+    signal: options.signal,
+  });
+  const wanted = parseTree(listing);
   const wantedPaths = new Set(wanted.map((file) => file.path));
   const toWrite = wanted.filter((file) => {
     const now = tree.get(file.path);
     return now === undefined || now.id !== file.id || now.mode !== file.mode;
   });
-  const toRemove = [...tree.files()].map(([path]) => path).filter((path) => !wantedPaths.has(path));
-  // A link or file may have to make room for a file of the other kind.
-  for (const file of toWrite) {
-    const now = tree.get(file.path);
-    if (now !== undefined && (now.mode === "120000") !== (file.mode === "120000")) toRemove.push(file.path);
+  const toRemove = new Set<string>();
+  for (const [path] of tree.files()) if (!wantedPaths.has(path)) toRemove.add(path);
+  for (const file of toWrite) for (const path of inTheWayOf(file.path, history)) toRemove.add(path);
+  if (toRemove.size > 0) await writer.prune([...toRemove], options.signal);
+  if (toWrite.length > 0) await writer.extract(archiveOf(repository, toWrite, options), options.signal);
+}
+
+/** What is not kept, such as a pipe or a directory without files, may be where a file or its directory must be. */
+function* inTheWayOf(path: string, { known }: SandboxHistory): Generator<string> {
+  if (known.get(path)?.type === "directory") yield path;
+  for (let at = path.indexOf("/"); at > 0; at = path.indexOf("/", at + 1)) {
+    const type = known.get(path.slice(0, at))?.type;
+    if (type !== undefined && type !== "directory") yield path.slice(0, at);
   }
-  if (toRemove.length > 0) await writer.prune(toRemove);
-  if (toWrite.length > 0) await writer.extract(archiveOf(repository, toWrite, signal));
 }
 
 async function* archiveOf(
   repository: GitRepository,
   files: readonly ListedFile[],
-  signal: AbortSignal | undefined,
+  { at, signal }: { at: Date; signal?: AbortSignal | undefined },
 ): AsyncGenerator<Uint8Array> {
   let index = 0;
-  for await (const content of blobs(
-    repository,
-    files.map((file) => file.id),
-    signal,
-  )) {
+  const ids = files.map((file) => file.id);
+  for await (const content of blobs(repository, ids, signal)) {
     const file = files[index++];
-    if (file === undefined || isPlaceholder(content)) continue;
-    yield* tarMember(file.path, file.mode as FileMode, content);
+    if (file === undefined || repository.isStandIn(content)) continue;
+    yield* tarMember(file.path, file.mode as FileMode, content, at);
   }
   yield tarEnd();
 }
@@ -74,32 +80,19 @@ async function* blobs(
   child.on("error", () => undefined);
   child.stdin.on("error", () => undefined);
   child.stdin.end(ids.map((id) => `${id}\n`).join(""));
-  let buffer = Buffer.alloc(0);
-  let left = ids.length;
+  const ended = () => new AidoError("GIT_ROLLBACK_FAILED", "The history could not be read to its end");
+  const source = new ByteSource(child.stdout, ended);
   try {
-    for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
-      buffer = Buffer.concat([buffer, chunk]);
-      for (let blob = takeBlob(buffer); blob !== undefined; blob = takeBlob(buffer)) {
-        buffer = buffer.subarray(blob.end);
-        left -= 1;
-        yield blob.content;
-      }
+    for (const id of ids) {
+      // `<id> blob <size>\n<content>\n`
+      const match = /^([0-9a-f]{40}) blob (\d+)$/.exec(await source.line(200));
+      if (match?.[1] !== id) throw ended();
+      const content = await source.take(Number(match[2]));
+      await source.skip(1);
+      yield content;
     }
   } finally {
     signal?.removeEventListener("abort", stop);
     stop();
   }
-  if (left > 0) throw new AidoError("GIT_ROLLBACK_FAILED", "The history could not be read to its end");
-}
-
-/** `<id> blob <size>\n<content>\n`. */
-function takeBlob(buffer: Buffer): { content: Buffer; end: number } | undefined {
-  const line = buffer.indexOf(10);
-  if (line < 0) return undefined;
-  const match = /^[0-9a-f]{40} blob (\d+)$/.exec(buffer.toString("latin1", 0, line));
-  if (match === null)
-    throw new AidoError("GIT_ROLLBACK_FAILED", "The history has an object that is not a file");
-  const size = Number(match[1]);
-  if (buffer.length < line + 2 + size) return undefined;
-  return { content: buffer.subarray(line + 1, line + 1 + size), end: line + 2 + size };
 }

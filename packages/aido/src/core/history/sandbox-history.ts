@@ -1,21 +1,17 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { HistoryEntry } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
-import { commitObject, type FileMode, type GitObject, gitObject } from "./git-objects.ts";
+import { ChangeTaker } from "./change-taker.ts";
+import { commitObject, type FileMode, gitObject } from "./git-objects.ts";
 import type { GitRepository } from "./git-repository.ts";
-import { parseLog, parseTree } from "./parse-git.ts";
-import { readContents } from "./read-contents.ts";
-import type { ScanRecord } from "./scan-records.ts";
-import { fileMode, type WorkspaceReader, WorkspaceScanner } from "./workspace-scanner.ts";
+import { KnownEntries } from "./known-entries.ts";
+import { LOG_FORMAT, parseLog, parseTree } from "./parse-git.ts";
+import { loadState, saveState } from "./saved-state.ts";
+import { type WorkspaceReader, WorkspaceScanner } from "./workspace-scanner.ts";
 import { WorkspaceTree } from "./workspace-tree.ts";
 
 export const INITIAL_ID = "unknown";
-/** A larger file is listed, but its content is not kept. */
-export const MAX_FILE_BYTES = 64 * 1024 * 1024;
-const BATCH_BYTES = 32 * 1024 * 1024;
-const BATCH_FILES = 4_096;
-const LOG_FORMAT = "%x01%H%x00%ct%x00%B%x00";
+/** Of several processes that record at once each wins in turn. */
+const MAX_ATTEMPTS = 16;
 
 export interface Entry {
   execId: string;
@@ -29,153 +25,147 @@ export interface Entry {
  */
 export class SandboxHistory {
   readonly repository: GitRepository;
-  readonly #reader: WorkspaceReader;
-  readonly #scanner: WorkspaceScanner;
+  /** The workspace as it was last seen, which the newest entry has unless another process added it. */
   readonly tree = new WorkspaceTree();
+  readonly known = new KnownEntries();
+  readonly #scanner: WorkspaceScanner;
+  readonly #taker: ChangeTaker;
   #isLoaded = false;
+  #isSaved = true;
+  /** The newest commit and its tree as of our last look at the repository. */
+  #head: { commit: string; tree: string } | undefined;
 
   constructor(repository: GitRepository, reader: WorkspaceReader) {
     this.repository = repository;
-    this.#reader = reader;
-    this.#scanner = new WorkspaceScanner(reader);
+    this.#scanner = new WorkspaceScanner(reader, this.known);
+    this.#taker = new ChangeTaker(repository, reader, this.tree);
   }
 
   /** Looks at the workspace and adds an entry when something changed; the exec then stands for the newest entry. */
-  async record(entry: Entry): Promise<void> {
-    await this.#load();
-    const isFirst = this.repository.head() === undefined;
-    const changed = await this.#takeChanges();
-    if (changed || isFirst) await this.#commit(entry);
-    const head = this.repository.head();
-    if (head !== undefined) this.#tie(entry.execId, head);
+  async record(entry: Entry, signal?: AbortSignal): Promise<{ commitId: string; isNew: boolean }> {
+    try {
+      await this.#load();
+      const changes = await this.#scanner.changes(signal);
+      if (changes.changed.length > 0 || changes.removed.length > 0) this.#isSaved = false;
+      await this.#taker.take(changes, signal);
+      const added = await this.#commitIfChanged(entry);
+      this.repository.tie(entry.execId, added.commitId);
+      return added;
+    } catch (thrown) {
+      // What was seen and what is kept may differ now: begin anew with what the repository has.
+      this.#isLoaded = false;
+      throw thrown;
+    }
   }
 
   /** Raises EXECUTION_NOT_FOUND. */
-  commitOf(execId: string): string {
-    let commit: string | undefined;
-    try {
-      commit = readFileSync(this.#tiePath(execId), "utf8").trim();
-    } catch (thrown) {
-      if ((thrown as NodeJS.ErrnoException).code !== "ENOENT") throw thrown;
-    }
-    if (commit === undefined || !/^[0-9a-f]{40}$/.test(commit)) {
-      throw new AidoError("EXECUTION_NOT_FOUND", `There is no entry for ${execId} in the history`, {
+  async commitOf(execId: string, signal?: AbortSignal): Promise<string> {
+    const commit = isExecId(execId)
+      ? (this.repository.tied(execId) ?? (await this.#search(execId, signal)))
+      : undefined;
+    if (commit !== undefined) return commit;
+    throw new AidoError(
+      "EXECUTION_NOT_FOUND",
+      `There is no entry for ${JSON.stringify(execId)} in the history`,
+      {
         hint: "The history lists the ids it knows.",
         details: { execId },
-      });
-    }
-    return commit;
+      },
+    );
   }
 
   async list(limit: number, signal?: AbortSignal): Promise<readonly HistoryEntry[]> {
-    if (this.repository.head() === undefined) return [];
-    const args = [
-      "log",
-      `--max-count=${limit}`,
-      `--format=${LOG_FORMAT}`,
-      "--name-only",
-      "--no-renames",
-      "-z",
-      "main",
-    ];
-    return parseLog(await this.repository.git(args, { code: "GIT_HISTORY_FAILED", signal }));
+    return this.#log([`--max-count=${limit}`], signal);
+  }
+
+  /** True when this process has seen that there is an entry. */
+  get hasBegun(): boolean {
+    return this.#head !== undefined;
+  }
+
+  /** Keeps what is known of the workspace for the next process. The sandbox may be gone, and its directory with it. */
+  close(): void {
+    if (!this.#isLoaded || this.#isSaved || !this.repository.exists) return;
+    saveState(this.repository.directory, this.known, this.tree);
+    this.#isSaved = true;
   }
 
   async #load(): Promise<void> {
     if (this.#isLoaded) return;
     this.repository.init();
-    const head = this.repository.head();
-    this.tree.clear();
-    if (head !== undefined) {
-      const listing = await this.repository.git(["ls-tree", "-r", "-z", head], {
-        code: "GIT_HISTORY_FAILED",
-      });
-      for (const file of parseTree(listing))
-        this.tree.set(file.path, { mode: file.mode as FileMode, id: file.id });
-      // Names that went while nobody looked are found by the first whole scan.
-      this.#unseen = new Set([...this.tree.files()].map(([path]) => path));
-    }
+    this.#head = undefined;
+    if (!loadState(this.repository.directory, this.known, this.tree)) await this.#loadHead();
     this.#isLoaded = true;
   }
 
-  #unseen: Set<string> | undefined;
-
-  async #takeChanges(): Promise<boolean> {
-    const { removed, changed } = await this.#scanner.changes();
-    let any = false;
-    for (const path of removed) any = this.tree.remove(path).length > 0 || any;
-    for (const batch of batches(changed)) any = (await this.#takeBatch(batch)) || any;
-    if (this.#unseen !== undefined) {
-      for (const record of changed) this.#unseen.delete(record.path);
-      for (const path of this.#unseen) any = this.tree.remove(path).length > 0 || any;
-      this.#unseen = undefined;
+  /** Without a saved state: names that went while nobody looked are found because all that is kept is taken for known. */
+  async #loadHead(): Promise<void> {
+    const commit = this.repository.head();
+    if (commit === undefined) return;
+    const listing = await this.repository.git(["ls-tree", "-r", "-z", commit], {
+      code: "GIT_HISTORY_FAILED",
+    });
+    for (const file of parseTree(listing)) {
+      this.tree.set(file.path, { mode: file.mode as FileMode, id: file.id });
+      const type = file.mode === "120000" ? "symlink" : "file";
+      this.known.put(file.path, { type, inode: 0n, ctimeNs: 0n, isSettled: false });
+      this.#knowParents(file.path);
     }
-    return any;
   }
 
-  async #takeBatch(records: readonly ScanRecord[]): Promise<boolean> {
-    const blobs: { record: ScanRecord; blob: GitObject }[] = [];
-    const toRead: ScanRecord[] = [];
-    for (const record of records) {
-      if (record.type === "symlink")
-        blobs.push({ record, blob: gitObject("blob", Buffer.from(record.target, "latin1")) });
-      else if (record.size > MAX_FILE_BYTES)
-        blobs.push({ record, blob: gitObject("blob", placeholder(record.size)) });
-      else toRead.push(record);
+  #knowParents(path: string): void {
+    for (let at = path.lastIndexOf("/"); at > 0; at = path.lastIndexOf("/", at - 1)) {
+      const parent = path.slice(0, at);
+      if (this.known.get(parent) !== undefined) return;
+      this.known.put(parent, { type: "directory", inode: 0n, ctimeNs: 0n, isSettled: false });
     }
-    let any = false;
-    for await (const { record, content } of readContents(this.#reader, toRead, MAX_FILE_BYTES)) {
-      // Gone or unreadable since the scan: the next look tells.
-      if (content === undefined) any = this.tree.remove(record.path).length > 0 || any;
-      else blobs.push({ record, blob: gitObject("blob", content) });
-    }
-    await this.repository.objects.write(blobs.map(({ blob }) => blob));
-    for (const { record, blob } of blobs) {
-      any = this.tree.set(record.path, { mode: fileMode(record), id: blob.id }) || any;
-    }
-    return any;
   }
 
-  async #commit(entry: Entry): Promise<void> {
+  async #commitIfChanged(entry: Entry): Promise<{ commitId: string; isNew: boolean }> {
     const { rootId, objects } = this.tree.changedTrees();
-    if (objects.length === 0) objects.push(gitObject("tree", Buffer.alloc(0)));
-    const message = `${entry.message}\n\nExecution ID: ${entry.execId}\nTimestamp: ${entry.at.toISOString()}`;
-    const commit = commitObject({ tree: rootId, parent: this.repository.head(), at: entry.at, message });
-    await this.repository.objects.write([...objects, commit]);
-    this.repository.setHead(commit.id);
-  }
-
-  #tie(execId: string, commit: string): void {
-    mkdirSync(join(this.repository.directory, "execs"), { recursive: true, mode: 0o700 });
-    writeFileSync(this.#tiePath(execId), `${commit}\n`, { mode: 0o600 });
-  }
-
-  #tiePath(execId: string): string {
-    if (!/^[A-Za-z0-9_.-]{1,64}$/.test(execId)) {
-      throw new AidoError("EXECUTION_NOT_FOUND", "That is not the id of an execution");
+    if (objects.length > 0) await this.repository.objects.write(objects);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const head = await this.#newest();
+      if (head?.tree === rootId) return { commitId: head.commit, isNew: false };
+      const message = `${entry.message}\n\nExecution ID: ${entry.execId}\nTimestamp: ${entry.at.toISOString()}`;
+      const commit = commitObject({ tree: rootId, parent: head?.commit, at: entry.at, message });
+      const empty = this.tree.isEmpty ? [gitObject("tree", Buffer.alloc(0))] : [];
+      await this.repository.objects.write([...empty, commit]);
+      if (!this.repository.advance(head?.commit, commit.id)) continue;
+      this.#head = { commit: commit.id, tree: rootId };
+      return { commitId: commit.id, isNew: true };
     }
-    // The prefix keeps ids such as `..` from being names of directories.
-    return join(this.repository.directory, "execs", `exec-${execId}`);
+    throw new AidoError("GIT_COMMIT_FAILED", "Other processes keep adding to this history");
+  }
+
+  async #newest(): Promise<{ commit: string; tree: string } | undefined> {
+    const commit = this.repository.head();
+    if (commit === undefined || this.#head?.commit === commit)
+      return commit === undefined ? undefined : this.#head;
+    const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${commit}^{tree}`];
+    const tree = (await this.repository.git(args, { code: "GIT_HISTORY_FAILED" })).toString("latin1").trim();
+    this.#head = { commit, tree };
+    return this.#head;
+  }
+
+  /** An exec whose process was killed between its entry and its tie. */
+  async #search(execId: string, signal: AbortSignal | undefined): Promise<string | undefined> {
+    const wanted = ["--fixed-strings", `--grep=Execution ID: ${execId}`];
+    const found = (await this.#log(wanted, signal)).find((entry) => entry.execId === execId);
+    if (found !== undefined) this.repository.tie(execId, found.commitId);
+    return found?.commitId;
+  }
+
+  async #log(options: readonly string[], signal: AbortSignal | undefined): Promise<readonly HistoryEntry[]> {
+    const head = this.repository.head();
+    if (head === undefined) return [];
+    const format = ["-z", "--raw", "--no-abbrev", "--no-renames", "--root", `--format=${LOG_FORMAT}`];
+    const args = ["log", ...format, ...options, head];
+    return parseLog(await this.repository.git(args, { code: "GIT_HISTORY_FAILED", signal }));
   }
 }
 
-/** True for the content that stands for a file too large to keep. */
-export function isPlaceholder(content: Buffer): boolean {
-  return content.length < 200 && content.toString("latin1").startsWith(PLACEHOLDER_START);
-}
-const PLACEHOLDER_START = "aido: this file was not kept, it has ";
-const placeholder = (size: number): Buffer => Buffer.from(`${PLACEHOLDER_START}${size} bytes\n`);
-
-function* batches(records: readonly ScanRecord[]): Generator<ScanRecord[]> {
-  let batch: ScanRecord[] = [];
-  let bytes = 0;
-  for (const record of records) {
-    batch.push(record);
-    bytes += Math.min(record.size, MAX_FILE_BYTES);
-    if (bytes < BATCH_BYTES && batch.length < BATCH_FILES) continue;
-    yield batch;
-    batch = [];
-    bytes = 0;
-  }
-  if (batch.length > 0) yield batch;
+/** The name of a file of ours is made from it. */
+function isExecId(text: string): boolean {
+  return /^[A-Za-z0-9_.-]{1,64}$/.test(text);
 }

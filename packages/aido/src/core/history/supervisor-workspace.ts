@@ -3,31 +3,33 @@ import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { WorkspaceWriter } from "./rollback.ts";
 import type { WorkspaceReader } from "./workspace-scanner.ts";
 
+export interface Workspace extends WorkspaceReader, WorkspaceWriter {
+  writeIfMissing(path: string, content: Buffer, signal?: AbortSignal): Promise<void>;
+}
+
 /** The workspace as the supervisor shows it: through its builtin tools, as the sandbox's user. */
-export function supervisorWorkspace(
-  supervisor: Supervisor,
-  workdir: string,
-): WorkspaceReader & WorkspaceWriter & { writeIfMissing(path: string, content: Buffer): Promise<void> } {
+export function supervisorWorkspace(supervisor: () => Supervisor, workdir: () => string): Workspace {
+  const run = (tool: string, path: string, rest: readonly string[], options: object) =>
+    supervisor().tool([tool, workdir(), path, ...rest], options);
   return {
-    async *tool(argv, stdin) {
-      const [name = "", ...rest] = argv;
-      const run = supervisor.tool([name, workdir, ".", ...rest], { stdin });
-      yield* run.stdout;
-      await run.done;
+    async *tool([name = "", ...rest], options = {}) {
+      const tool = run(name, ".", rest, options);
+      yield* tool.stdout;
+      await tool.done;
     },
-    async prune(paths) {
+    async prune(paths, signal) {
       const stdin = Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1");
-      await supervisor.tool(["prune", workdir, "."], { stdin }).done;
+      await run("prune", ".", [], { stdin, signal }).done;
     },
-    async extract(archive) {
-      await supervisor.tool(["untar", workdir, "."], { stdin: archive }).done;
+    async extract(archive, signal) {
+      await run("untar", ".", [], { stdin: archive, signal }).done;
     },
-    async writeIfMissing(path, content) {
+    async writeIfMissing(path, content, signal) {
       try {
-        await supervisor.tool(["stat", workdir, path]).done;
+        await run("stat", path, [], { signal }).done;
       } catch (thrown) {
         if (!isAidoError(thrown, "FILE_NOT_FOUND")) throw thrown;
-        await supervisor.tool(["write", workdir, path, "644"], { stdin: content }).done;
+        await run("write", path, ["644"], { stdin: content, signal }).done;
       }
     },
   };

@@ -3,12 +3,12 @@ import type { FileMode } from "./git-objects.ts";
 const BLOCK = 512;
 
 /** A tar member with a pax header, so that any name and length comes back exactly. `path` is latin1 text. */
-export function* tarMember(path: string, mode: FileMode, content: Buffer): Generator<Buffer> {
+export function* tarMember(path: string, mode: FileMode, content: Buffer, at: Date): Generator<Buffer> {
   const isLink = mode === "120000";
   const records = [paxRecord("path", path)];
   if (isLink) records.push(paxRecord("linkpath", content.toString("latin1")));
   const pax = Buffer.concat(records);
-  yield header({ name: "pax", type: "x", size: pax.length, mode: 0o644 });
+  yield header({ name: "pax", type: "x", size: pax.length, mode: 0o644, at });
   yield padded(pax);
   const permissions = mode === "100755" ? 0o755 : 0o644;
   yield header({
@@ -16,6 +16,7 @@ export function* tarMember(path: string, mode: FileMode, content: Buffer): Gener
     type: isLink ? "2" : "0",
     size: isLink ? 0 : content.length,
     mode: permissions,
+    at,
   });
   if (!isLink && content.length > 0) yield padded(content);
 }
@@ -32,7 +33,7 @@ function paxRecord(key: string, value: string): Buffer {
   return Buffer.from(`${length}${rest}`, "latin1");
 }
 
-function header(member: { name: string; type: string; size: number; mode: number }): Buffer {
+function header(member: { name: string; type: string; size: number; mode: number; at: Date }): Buffer {
   const block = Buffer.alloc(BLOCK);
   const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, "0")}\0`;
   block.write(member.name, 0, "latin1");
@@ -40,7 +41,7 @@ function header(member: { name: string; type: string; size: number; mode: number
   block.write(octal(0, 8), 108, "latin1");
   block.write(octal(0, 8), 116, "latin1");
   block.write(octal(member.size, 12), 124, "latin1");
-  block.write(octal(0, 12), 136, "latin1");
+  block.write(octal(Math.floor(member.at.getTime() / 1000), 12), 136, "latin1");
   block.write("        ", 148, "latin1");
   block.write(member.type, 156, "latin1");
   block.write("ustar\x0000", 257, "latin1");

@@ -2,6 +2,7 @@ import type { Execs } from "@aido/sdk";
 import type { ExecInfo, ExecRequest, OutputChunk, OutputRange, TerminalSize } from "@aido/sdk/protocol";
 import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
 import type { SandboxRecord } from "../store/store.ts";
+import { orAborted } from "../supervisor/time-limit.ts";
 import type { HistoryService } from "./history-service.ts";
 
 /** Execs whose changes to the workspace become history. Everything else is passed on as it is. */
@@ -11,7 +12,7 @@ export class TrackedExecs implements Execs {
   readonly #sandboxes: SandboxResolver;
   /** Tracked execs whose end has not been recorded, by sandbox and exec. */
   readonly #open = new Map<string, SandboxRecord>();
-  readonly #recording = new Set<Promise<void>>();
+  readonly #recording = new Map<string, Promise<void>>();
   readonly #closing = new AbortController();
 
   constructor(
@@ -25,27 +26,31 @@ export class TrackedExecs implements Execs {
   }
 
   async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
-    if (request.history === false) return this.#execs.start(sandbox, request, signal);
     const record = await this.#sandboxes.resolveRunning(sandbox);
     if (!record.history) return this.#execs.start(record.id, request, signal);
-    // What the command before changed must not become part of this one's entry.
-    await this.#history.settled(record.id);
+    // What was changed before must not become part of this one's entry, nor this one's changes part of that.
+    if (request.history === false) {
+      await settle(this.#history.settled(record.id), signal);
+      return this.#execs.start(record.id, request, signal);
+    }
+    await settle(this.#history.ready(record), signal);
     const info = await this.#execs.start(record.id, request, signal);
     const key = keyOf(record.id, info.id);
-    if (info.status === "running" && !this.#open.has(key)) {
-      this.#open.set(key, record);
-      this.#execs.wait(record.id, info.id, this.#closing.signal).then(
-        () => this.#ended(key, info.id),
-        () => undefined,
-      );
-    }
+    if (this.#open.has(key)) return info;
+    // Asked for again with the same id, it may have been recorded long ago.
+    if (info.status !== "running" && this.#history.isRecorded(record, info.id)) return info;
+    this.#open.set(key, record);
+    this.#execs.wait(record.id, info.id, this.#closing.signal).then(
+      () => this.#ended(key, info.id),
+      () => undefined,
+    );
     return info;
   }
 
+  /** Resolves when the entry is in the history too, so that what the caller does next is not taken for the exec's. */
   async wait(sandbox: string, execId: string, signal?: AbortSignal): Promise<ExecInfo> {
     const info = await this.#execs.wait(sandbox, execId, signal);
-    // Before the caller can ask for the history.
-    this.#ended(keyOf(info.sandboxId, execId), execId);
+    await settle(this.#ended(keyOf(info.sandboxId, execId), execId), signal);
     return info;
   }
 
@@ -85,20 +90,26 @@ export class TrackedExecs implements Execs {
   /** Execs that still run stay open: the next process records what they change with the exec after them. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await Promise.all(this.#recording);
+    await Promise.all(this.#recording.values());
+    await this.#history.close();
     await this.#execs.close();
   }
 
-  #ended(key: string, execId: string): void {
+  #ended(key: string, execId: string): Promise<void> | undefined {
     const record = this.#open.get(key);
-    if (record === undefined) return;
+    if (record === undefined) return this.#recording.get(key);
     this.#open.delete(key);
-    const recording = this.#history.recordExec(record, execId);
-    this.#recording.add(recording);
-    void recording.finally(() => this.#recording.delete(recording));
+    const recording = this.#history.recordExec(record, execId).finally(() => this.#recording.delete(key));
+    this.#recording.set(key, recording);
+    return recording;
   }
 }
 
 function keyOf(sandboxId: string, execId: string): string {
   return `${sandboxId}/${execId}`;
+}
+
+/** Without a turn of the loop when there is nothing to wait for. */
+async function settle(work: Promise<void> | undefined, signal: AbortSignal | undefined): Promise<void> {
+  if (work !== undefined) await orAborted(work, signal);
 }

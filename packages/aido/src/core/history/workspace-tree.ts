@@ -21,6 +21,10 @@ const emptyDirectory = (): Directory => ({ files: new Map(), directories: new Ma
 export class WorkspaceTree {
   #root = emptyDirectory();
 
+  get isEmpty(): boolean {
+    return this.#root.files.size === 0 && this.#root.directories.size === 0;
+  }
+
   get(path: string): TrackedFile | undefined {
     const { directories, name } = split(path);
     let at: Directory | undefined = this.#root;
@@ -71,13 +75,6 @@ export class WorkspaceTree {
     if (gone.length > 0) for (const changed of above) changed.id = undefined;
     this.#prune(above, directories);
     return gone;
-  }
-
-  /** Names of the files and directories directly in a directory. */
-  names(path: string): string[] {
-    let at: Directory | undefined = this.#root;
-    for (const part of path === "" ? [] : path.split("/")) at = at?.directories.get(part);
-    return at === undefined ? [] : [...at.files.keys(), ...at.directories.keys()];
   }
 
   *files(): Generator<[path: string, file: TrackedFile]> {

@@ -1,0 +1,56 @@
+/** Exact numbers of bytes from a stream of chunks. `ended` is raised when the stream ends too early. */
+export class ByteSource {
+  readonly #iterator: AsyncIterator<Uint8Array>;
+  readonly #ended: () => Error;
+  #parts: Buffer[] = [];
+  #length = 0;
+
+  constructor(chunks: AsyncIterable<Uint8Array>, ended: () => Error) {
+    this.#iterator = chunks[Symbol.asyncIterator]();
+    this.#ended = ended;
+  }
+
+  async take(count: number): Promise<Buffer> {
+    while (this.#length < count) await this.#pull();
+    const whole = this.#whole();
+    this.#parts = [whole.subarray(count)];
+    this.#length -= count;
+    return whole.subarray(0, count);
+  }
+
+  async skip(count: number): Promise<void> {
+    let left = count;
+    while (left > 0) {
+      if (this.#length === 0) await this.#pull();
+      const part = await this.take(Math.min(left, this.#length));
+      left -= part.length;
+    }
+  }
+
+  /** Up to the next newline, which is taken but not given. */
+  async line(maxBytes: number): Promise<string> {
+    for (;;) {
+      const whole = this.#whole();
+      this.#parts = [whole];
+      const at = whole.indexOf(10);
+      if (at >= 0) return (await this.take(at + 1)).toString("latin1", 0, at);
+      if (whole.length > maxBytes) throw this.#ended();
+      await this.#pull();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#iterator.return?.();
+  }
+
+  #whole(): Buffer {
+    return this.#parts.length === 1 ? (this.#parts[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#parts);
+  }
+
+  async #pull(): Promise<void> {
+    const { done, value } = await this.#iterator.next();
+    if (done === true) throw this.#ended();
+    this.#parts.push(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+    this.#length += value.length;
+  }
+}

@@ -1,0 +1,3 @@
+import { historyContract } from "./history-contract.ts";
+
+historyContract({ driver: "local", image: "host" });
