@@ -71,6 +71,7 @@ export class SupervisorConnection {
     this.#stream.on("error", (error) => this.#fail(lost("the connection to its supervisor broke", error)));
     this.#stream.on("close", () => this.#fail(lost("the connection to its supervisor was closed")));
     this.#stream.on("end", () => this.#fail(lost("its supervisor closed the connection")));
+    if (this.#stream.destroyed) this.#fail(lost("the connection to its supervisor broke at once"));
   }
 
   /** Resolves after WELCOME. A wrong token raises FORBIDDEN, silence DEADLINE_EXCEEDED. */

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
@@ -46,4 +48,17 @@ test("a missing socket is ENOENT, an aborted signal is its reason", async () => 
   await expect(connectSocket(join(directory, "none.sock"))).rejects.toMatchObject({ code: "ENOENT" });
   const reason = new Error("enough");
   await expect(connectSocket(join(directory, "real.sock"), AbortSignal.abort(reason))).rejects.toBe(reason);
+});
+
+test("a listener that dies before it accepts breaks the connection, not the process", async () => {
+  const path = join(directory, "dying.sock");
+  // Python listens without accepting; its end resets whoever waits.
+  const program = `import socket, sys, os
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(8); print("up", flush=True); sys.stdin.read(1); os._exit(0)`;
+  const listener = spawn("python3", ["-c", program, path], { stdio: ["pipe", "pipe", "inherit"] });
+  await once(listener.stdout, "data");
+  const socket = await connectSocket(path);
+  listener.stdin.end();
+  await once(listener, "exit");
+  await expect.poll(() => socket.destroyed).toBe(true);
 });

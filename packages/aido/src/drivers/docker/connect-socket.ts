@@ -19,7 +19,8 @@ export async function connectSocket(path: string, signal?: AbortSignal): Promise
         "CONTAINER_LOST",
         "The sandbox's supervisor socket was replaced by something else",
         {
-          details: { path },
+          // A problem that trying again does not mend.
+          details: { path, problem: "not a socket" },
         },
       );
     }
@@ -45,6 +46,8 @@ function dial(handle: FileHandle, signal: AbortSignal | undefined): Promise<Sock
     signal?.addEventListener("abort", cancel, { once: true });
     socket.once("error", fail);
     socket.once("connect", () => {
+      // Who gets the socket sees that it is destroyed; an error before that must not end the process.
+      socket.on("error", () => undefined);
       settle();
       resolve(socket);
     });

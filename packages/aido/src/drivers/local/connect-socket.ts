@@ -36,6 +36,8 @@ function connected(handle: FileHandle, signal: AbortSignal | undefined): Promise
     signal?.addEventListener("abort", abort, { once: true });
     socket.once("error", failed);
     socket.once("connect", () => {
+      // Who gets the socket sees that it is destroyed; an error before that must not end the process.
+      socket.on("error", () => undefined);
       settle();
       resolve(socket);
     });
