@@ -17,6 +17,8 @@ export interface Runs {
   summary(sandbox?: string): Promise<RunSummary | undefined>;
   /** Recorded output; with `follow` until the run has ended. The steps of a pipeline come in their order. */
   logs(request?: RunLogs, signal?: AbortSignal): AsyncIterable<RunOutput>;
+  /** A file of `outputs/`, by its name in the summary's `outputFiles`. */
+  output(path: string, sandbox?: string, signal?: AbortSignal): AsyncIterable<Uint8Array>;
   /** Ends what the run executes; the run then finishes as failed. No error when nothing runs. */
   cancel(sandbox?: string): Promise<void>;
 }
@@ -46,6 +48,7 @@ export interface UpRequest {
   /** Made for one task only: never taken as the newest sandbox by `start`. */
   implicit?: boolean | undefined;
   isolation?: Isolation | undefined;
+  labels?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface StartRun {
@@ -63,6 +66,15 @@ export interface StartRun {
 export interface RunLogs {
   sandbox?: string | undefined;
   follow?: boolean | undefined;
+  /** Where a reader that was cut off goes on; absent begins with the first byte. */
+  from?: RunPosition | undefined;
+}
+
+/** Offsets in the output of one step; all before it has been read. */
+export interface RunPosition {
+  step?: string | undefined;
+  stdoutOffset: number;
+  stderrOffset: number;
 }
 
 export interface RunOutput extends OutputChunk {

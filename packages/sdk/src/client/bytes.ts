@@ -1,3 +1,5 @@
+import { lostServer } from "./lost-server.ts";
+
 /** Base64 without Buffer, so that the client runs in browsers too. */
 export function fromBase64(text: string): Uint8Array {
   const binary = atob(text);
@@ -6,12 +8,15 @@ export function fromBase64(text: string): Uint8Array {
   return bytes;
 }
 
-export async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
-  if (body === null) return;
-  const reader = body.getReader();
+/** The body of a reply. One that breaks off is an error, never a short file. */
+export async function* chunksOf(response: Response): AsyncGenerator<Uint8Array> {
+  if (response.body === null) return;
+  const reader = response.body.getReader();
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw lostServer(response.url, cause);
+      });
       if (done) return;
       yield value;
     }
@@ -20,11 +25,24 @@ export async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncG
   }
 }
 
-export function bodyOf(content: Uint8Array | AsyncIterable<Uint8Array>): NonNullable<RequestInit["body"]> {
+type Body = NonNullable<RequestInit["body"]>;
+const SMALL_BYTES = 1024 * 1024;
+
+/** Little is sent in one piece, which every browser can do; only much is streamed. */
+export async function bodyOf(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<Body> {
   if (content instanceof Uint8Array) return Uint8Array.from(content);
   const iterator = content[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  for (let length = 0; length <= SMALL_BYTES; ) {
+    const { done, value } = await iterator.next();
+    if (done === true) return joined(first);
+    first.push(Uint8Array.from(value));
+    length += value.length;
+  }
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
+      const kept = first.shift();
+      if (kept !== undefined) return controller.enqueue(kept);
       const { done, value } = await iterator.next();
       if (done === true) controller.close();
       else controller.enqueue(value);
@@ -37,14 +55,14 @@ export function bodyOf(content: Uint8Array | AsyncIterable<Uint8Array>): NonNull
 
 export async function concat(parts: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const kept: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of parts) {
-    kept.push(part);
-    length += part.length;
-  }
-  const whole = new Uint8Array(length);
+  for await (const part of parts) kept.push(part);
+  return joined(kept);
+}
+
+export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
-  for (const part of kept) {
+  for (const part of parts) {
     whole.set(part, at);
     at += part.length;
   }

@@ -11,10 +11,12 @@ export class HttpEvidence implements Evidence {
   }
 
   async *read(sandboxId: string): AsyncGenerator<EvidenceEntry> {
-    const response = await this.#transport.send(`/api/sandbox/${encodeURIComponent(sandboxId)}/evidence`);
+    const response = await this.#transport.send(`/api/sandbox/${encodeURIComponent(sandboxId)}/evidence`, {
+      repeatable: true,
+    });
     const decoder = new TextDecoder();
     let text = "";
-    for await (const chunk of chunksOf(response.body)) {
+    for await (const chunk of chunksOf(response)) {
       text += decoder.decode(chunk, { stream: true });
       for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
         yield JSON.parse(text.slice(0, end)) as EvidenceEntry;
@@ -26,6 +28,8 @@ export class HttpEvidence implements Evidence {
   async verify(sandboxId?: string): Promise<readonly EvidenceVerdict[]> {
     const reply = await this.#transport.json<{ verdicts: EvidenceVerdict[] }>("/api/evidence/verify", {
       query: { sandbox: sandboxId },
+      repeatable: true,
+      slow: true,
     });
     return reply.verdicts;
   }

@@ -1,5 +1,4 @@
 import type { Execs } from "../aido.ts";
-import { type ErrorBody, isAidoError } from "../protocol/errors.ts";
 import type {
   ExecInfo,
   ExecRequest,
@@ -9,9 +8,9 @@ import type {
   TerminalSize,
 } from "../protocol/index.ts";
 import { fromBase64 } from "./bytes.ts";
+import { followEvents } from "./follow-events.ts";
 import { type ExecStateReply, toExecInfo } from "./from-wire.ts";
-import { serverEvents } from "./server-events.ts";
-import { errorFromBody, pause, type Transport } from "./transport.ts";
+import type { Transport } from "./transport.ts";
 
 const base = (sandbox: string): string => `/api/sandbox/${encodeURIComponent(sandbox)}/exec`;
 const one = (sandbox: string, execId: string, verb = ""): string =>
@@ -30,7 +29,7 @@ export class HttpExecs implements Execs {
     const body = {
       containerId: sandbox,
       command: request.argv,
-      // An id of our own makes the request safe to send again.
+      // An id of our own makes the request safe to send again; it is long, so that no other exec has it.
       id: request.id ?? `exec_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`,
       background: true,
       timeout: request.timeoutMs,
@@ -81,25 +80,14 @@ export class HttpExecs implements Execs {
       yield* this.#recorded(sandbox, execId, next, signal);
       return;
     }
-    for (;;) {
-      try {
-        const query = { stdoutOffset: next.stdout, stderrOffset: next.stderr };
-        const path = one(sandbox, execId, "/stream");
-        const response = await this.#transport.send(path, { query, repeatable: true, signal });
-        if (response.body === null) return;
-        for await (const { event, data } of serverEvents(response.body)) {
-          if (event === "end") return;
-          if (event === "error") throw errorFromBody(data as ErrorBody, 500);
-          const chunk = data as { stream: OutputStream; offset: number; data: string };
-          const bytes = fromBase64(chunk.data);
-          next[chunk.stream] = chunk.offset + bytes.length;
-          yield { stream: chunk.stream, offset: chunk.offset, data: bytes };
-        }
-      } catch (thrown) {
-        if (signal?.aborted === true || isAidoError(thrown)) throw thrown;
-      }
-      // The stream broke before its end: the server went away. Ask again from where we are.
-      await pause(this.#transport.retryDelayMs, signal);
+    const where = () => ({ stdoutOffset: next.stdout, stderrOffset: next.stderr });
+    const path = one(sandbox, execId, "/stream");
+    for await (const { event, data } of followEvents(this.#transport, path, where, signal)) {
+      if (event !== "output") continue;
+      const chunk = data as { stream: OutputStream; offset: number; data: string };
+      const bytes = fromBase64(chunk.data);
+      next[chunk.stream] = chunk.offset + bytes.length;
+      yield { stream: chunk.stream, offset: chunk.offset, data: bytes };
     }
   }
 
@@ -130,7 +118,7 @@ export class HttpExecs implements Execs {
   async #state(sandbox: string, execId: string, wait: number, signal?: AbortSignal): Promise<ExecInfo> {
     // Offsets beyond any output: only the state is wanted.
     const query = { wait, stdoutOffset: Number.MAX_SAFE_INTEGER, stderrOffset: Number.MAX_SAFE_INTEGER };
-    const call = { query, repeatable: true, signal };
+    const call = { query, repeatable: true, waitMs: wait, signal };
     return toExecInfo(await this.#transport.json<ExecStateReply>(one(sandbox, execId), call));
   }
 
@@ -140,18 +128,31 @@ export class HttpExecs implements Execs {
     next: Record<OutputStream, number>,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<OutputChunk> {
+    // What is there when the first answer comes; a command that writes on is not followed.
+    let sizes: Record<OutputStream, number> | undefined;
     for (;;) {
       const query = { stdoutOffset: next.stdout, stderrOffset: next.stderr, encoding: "base64" };
-      const reply = await this.#transport.json<{ stdout: string; stderr: string; truncated?: boolean }>(
-        one(sandbox, execId),
-        { query, repeatable: true, signal },
-      );
+      const reply = await this.#transport.json<RecordedReply>(one(sandbox, execId), {
+        query,
+        repeatable: true,
+        signal,
+      });
+      sizes ??= { stdout: reply.stdoutBytes, stderr: reply.stderrBytes };
+      let length = 0;
       for (const stream of ["stdout", "stderr"] as const) {
         const data = fromBase64(reply[stream]);
         if (data.length > 0) yield { stream, offset: next[stream], data };
         next[stream] += data.length;
+        length += data.length;
       }
-      if (reply.truncated !== true) return;
+      if (length === 0 || (next.stdout >= sizes.stdout && next.stderr >= sizes.stderr)) return;
     }
   }
+}
+
+interface RecordedReply {
+  stdout: string;
+  stderr: string;
+  stdoutBytes: number;
+  stderrBytes: number;
 }

@@ -1,8 +1,9 @@
 import type { Files } from "../aido.ts";
-import type { FileEvent, FileInfo } from "../protocol/index.ts";
+import type { ErrorBody, FileEvent, FileInfo } from "../protocol/index.ts";
 import type { FileReply } from "../schemas/index.ts";
 import { bodyOf, chunksOf } from "./bytes.ts";
 import { toFileInfo } from "./from-wire.ts";
+import { errorFromBody } from "./server-error.ts";
 import { serverEvents } from "./server-events.ts";
 import type { Transport } from "./transport.ts";
 
@@ -17,7 +18,7 @@ export class HttpFiles implements Files {
 
   async *read(sandbox: string, path: string, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const response = await this.#transport.send(at(sandbox), { query: { path }, signal });
-    yield* chunksOf(response.body);
+    yield* chunksOf(response);
   }
 
   async write(
@@ -30,13 +31,16 @@ export class HttpFiles implements Files {
     await this.#transport.json(at(sandbox), {
       method: "PUT",
       query,
-      body: bodyOf(content),
+      body: await bodyOf(content),
+      slow: true,
       signal: options.signal,
     });
   }
 
   async stat(sandbox: string, path: string): Promise<FileInfo> {
-    return toFileInfo(await this.#transport.json<FileReply>(at(sandbox, "/stat"), { query: { path } }));
+    return toFileInfo(
+      await this.#transport.json<FileReply>(at(sandbox, "/stat"), { query: { path }, repeatable: true }),
+    );
   }
 
   async list(
@@ -45,7 +49,7 @@ export class HttpFiles implements Files {
     options: { recursive?: boolean; signal?: AbortSignal } = {},
   ): Promise<readonly FileInfo[]> {
     const query = { path, recursive: options.recursive };
-    const call = { query, signal: options.signal };
+    const call = { query, repeatable: true, signal: options.signal };
     const reply = await this.#transport.json<{ files: FileReply[] }>(at(sandbox, "/list"), call);
     return reply.files.map(toFileInfo);
   }
@@ -64,15 +68,15 @@ export class HttpFiles implements Files {
 
   async *watch(sandbox: string, path: string, signal?: AbortSignal): AsyncGenerator<FileEvent> {
     const response = await this.#transport.send(at(sandbox, "/watch"), { query: { path }, signal });
-    if (response.body === null) return;
-    for await (const { event, data } of serverEvents(response.body)) {
+    for await (const { event, data } of serverEvents(response)) {
+      if (event === "error") throw errorFromBody(data as ErrorBody, 500);
       if (event === "change") yield data as FileEvent;
     }
   }
 
   async *tarOut(sandbox: string, path: string, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const response = await this.#transport.send(at(sandbox, "/tar"), { query: { path }, signal });
-    yield* chunksOf(response.body);
+    yield* chunksOf(response);
   }
 
   async tarIn(
@@ -81,7 +85,7 @@ export class HttpFiles implements Files {
     archive: AsyncIterable<Uint8Array>,
     signal?: AbortSignal,
   ): Promise<void> {
-    const call = { method: "PUT" as const, query: { path }, body: bodyOf(archive), signal };
+    const call = { method: "PUT" as const, query: { path }, body: await bodyOf(archive), slow: true, signal };
     await this.#transport.json(at(sandbox, "/tar"), call);
   }
 }

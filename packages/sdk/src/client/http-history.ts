@@ -27,11 +27,7 @@ export class HttpHistory implements History {
       signal: options.signal,
       repeatable: true,
     });
-    return reply.history.map(({ id, timestamp, ...entry }) => ({
-      ...entry,
-      execId: id,
-      at: new Date(timestamp),
-    }));
+    return reply.history.map(toEntry);
   }
 
   async diff(
@@ -46,14 +42,13 @@ export class HttpHistory implements History {
   }
 
   async rollback(sandbox: string, execId: string, signal?: AbortSignal): Promise<HistoryEntry> {
-    await this.#transport.json(at(sandbox, "rollback"), {
+    const { entry } = await this.#transport.json<{ entry: EntryReply }>(at(sandbox, "rollback"), {
       method: "POST",
       json: { executionId: execId },
+      slow: true,
       signal,
     });
-    const [newest] = await this.list(sandbox, { limit: 1 });
-    if (newest === undefined) throw new Error("the server has no history after a rollback");
-    return newest;
+    return toEntry(entry);
   }
 
   async tree(sandbox: string, execId: string): Promise<readonly HistoryFile[]> {
@@ -69,4 +64,8 @@ export class HttpHistory implements History {
     const response = await this.#transport.send(url, { query: { path }, repeatable: true });
     return new Uint8Array(await response.arrayBuffer());
   }
+}
+
+function toEntry({ id, timestamp, ...entry }: EntryReply): HistoryEntry {
+  return { ...entry, execId: id, at: new Date(timestamp) };
 }

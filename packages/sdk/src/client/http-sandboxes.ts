@@ -1,10 +1,11 @@
 import type { Sandboxes, SandboxFilter } from "../aido.ts";
-import type { CreateSandbox, SandboxInfo, SandboxStats } from "../protocol/index.ts";
+import { AidoError, type CreateSandbox, type SandboxInfo, type SandboxStats } from "../protocol/index.ts";
 import type { SandboxReply } from "../schemas/index.ts";
 import { toSandboxInfo } from "./from-wire.ts";
 import type { Transport } from "./transport.ts";
 
 const PATH = "/api/sandbox";
+const MAX_PAGE = 1000;
 const one = (sandbox: string, verb = ""): string => `${PATH}/${encodeURIComponent(sandbox)}${verb}`;
 
 export class HttpSandboxes implements Sandboxes {
@@ -15,7 +16,8 @@ export class HttpSandboxes implements Sandboxes {
   }
 
   async create(request: CreateSandbox, options: { signal?: AbortSignal } = {}): Promise<SandboxInfo> {
-    const { id: _, privileged: __, ...body } = request;
+    const { id, ...body } = request;
+    if (id !== undefined) throw new AidoError("UNSUPPORTED", "A server chooses the ids of its sandboxes");
     // The same key twice makes one sandbox, so that a broken connection can be tried again.
     const headers = { "idempotency-key": crypto.randomUUID() };
     const reply = await this.#transport.json<SandboxReply>(PATH, {
@@ -23,6 +25,7 @@ export class HttpSandboxes implements Sandboxes {
       json: body,
       headers,
       repeatable: true,
+      slow: true,
       signal: options.signal,
     });
     return toSandboxInfo(reply);
@@ -33,16 +36,16 @@ export class HttpSandboxes implements Sandboxes {
   }
 
   async list(filter: SandboxFilter = {}): Promise<readonly SandboxInfo[]> {
-    const query = new URLSearchParams();
-    if (filter.states !== undefined) query.set("state", filter.states.join(","));
-    if (filter.limit !== undefined) query.set("limit", String(filter.limit));
-    if (filter.before !== undefined) query.set("before", filter.before);
-    for (const [name, value] of Object.entries(filter.labels ?? {}))
-      query.append("label", `${name}=${value}`);
-    const text = query.toString();
-    const path = text === "" ? PATH : `${PATH}?${text}`;
-    const page = await this.#transport.json<{ sandboxes: SandboxReply[] }>(path, { repeatable: true });
-    return page.sandboxes.map(toSandboxInfo);
+    const found: SandboxInfo[] = [];
+    if (filter.states?.length === 0 || filter.limit === 0) return found;
+    let before = filter.before;
+    for (;;) {
+      const left = (filter.limit ?? Number.POSITIVE_INFINITY) - found.length;
+      const page = await this.#page({ ...filter, before, limit: Math.min(left, MAX_PAGE) });
+      found.push(...page.sandboxes.map(toSandboxInfo));
+      if (page.next === null || found.length >= (filter.limit ?? Number.POSITIVE_INFINITY)) return found;
+      before = page.next;
+    }
   }
 
   async start(sandbox: string, signal?: AbortSignal): Promise<SandboxInfo> {
@@ -58,7 +61,7 @@ export class HttpSandboxes implements Sandboxes {
   }
 
   async destroy(sandbox: string, signal?: AbortSignal): Promise<void> {
-    await this.#transport.json(one(sandbox), { method: "DELETE", signal });
+    await this.#transport.json(one(sandbox), { method: "DELETE", slow: true, signal });
   }
 
   async setTtl(sandbox: string, ttlMs: number): Promise<SandboxInfo> {
@@ -75,7 +78,18 @@ export class HttpSandboxes implements Sandboxes {
     return { ...reply, at: new Date(reply.at) };
   }
 
+  #page(filter: SandboxFilter): Promise<{ sandboxes: SandboxReply[]; next: string | null }> {
+    const query = new URLSearchParams();
+    if (filter.states !== undefined) query.set("state", filter.states.join(","));
+    if (filter.limit !== undefined) query.set("limit", String(filter.limit));
+    if (filter.before !== undefined) query.set("before", filter.before);
+    for (const [name, value] of Object.entries(filter.labels ?? {}))
+      query.append("label", `${name}=${value}`);
+    return this.#transport.json(`${PATH}?${query.toString()}`, { repeatable: true });
+  }
+
   async #post(path: string, json: object, signal?: AbortSignal): Promise<SandboxInfo> {
-    return toSandboxInfo(await this.#transport.json<SandboxReply>(path, { method: "POST", json, signal }));
+    const call = { method: "POST" as const, json, slow: true, signal };
+    return toSandboxInfo(await this.#transport.json<SandboxReply>(path, call));
   }
 }

@@ -9,6 +9,7 @@ import type {
   SandboxInfo,
 } from "../protocol/index.ts";
 import { runExec } from "../run-exec.ts";
+import type { PortReply } from "../schemas/index.ts";
 import { concat } from "./bytes.ts";
 import { HttpExecs } from "./http-execs.ts";
 import { HttpFiles } from "./http-files.ts";
@@ -17,7 +18,7 @@ import { HttpSandboxes } from "./http-sandboxes.ts";
 import { Transport, type TransportOptions } from "./transport.ts";
 
 export interface ConnectOptions extends Omit<TransportOptions, "url"> {
-  /** `http://127.0.0.1:3000` by default. */
+  /** By default AIDO_URL of the environment, or else `http://127.0.0.1:3000`; the key likewise AIDO_API_KEY. */
   url?: string | undefined;
 }
 
@@ -38,24 +39,30 @@ export class Sandbox implements AsyncDisposable {
   readonly history: History;
   readonly #sandboxes: Sandboxes;
   readonly #execs: Execs;
+  readonly #transport: Transport;
 
   private constructor(id: string, transport: Transport) {
     this.id = id;
+    this.#transport = transport;
     this.#sandboxes = new HttpSandboxes(transport);
     this.#execs = new HttpExecs(transport);
     this.files = new SandboxFiles(id, new HttpFiles(transport));
     this.history = new HttpHistory(transport);
   }
 
-  static async create(request: CreateSandbox = {}, options: ConnectOptions = {}): Promise<Sandbox> {
-    const transport = new Transport({ ...options, url: options.url ?? DEFAULT_URL });
-    const { id } = await new HttpSandboxes(transport).create(request);
+  static async create(
+    request: CreateSandbox = {},
+    options: ConnectOptions & { signal?: AbortSignal } = {},
+  ): Promise<Sandbox> {
+    const { signal, ...connect } = options;
+    const transport = connection(connect);
+    const { id } = await new HttpSandboxes(transport).create(request, signal && { signal });
     return new Sandbox(id, transport);
   }
 
   /** A sandbox that is there already, by id or name. */
   static async connect(reference: string, options: ConnectOptions = {}): Promise<Sandbox> {
-    const transport = new Transport({ ...options, url: options.url ?? DEFAULT_URL });
+    const transport = connection(options);
     const { id } = await new HttpSandboxes(transport).get(reference);
     return new Sandbox(id, transport);
   }
@@ -96,6 +103,13 @@ export class Sandbox implements AsyncDisposable {
 
   resume(): Promise<SandboxInfo> {
     return this.#sandboxes.start(this.id);
+  }
+
+  /** Where a port inside the sandbox is reached, over HTTP and WebSocket. Whoever has the address may use the port. */
+  async getUrl(port: number): Promise<string> {
+    const path = `/api/sandbox/${encodeURIComponent(this.id)}/ports/${port}`;
+    const reply = await this.#transport.json<PortReply>(path, { method: "POST", repeatable: true });
+    return this.#transport.url + reply.path;
   }
 
   setTtl(ttlMs: number): Promise<SandboxInfo> {
@@ -195,4 +209,10 @@ export class SandboxFiles {
 
 function toArgv(command: string | readonly string[]): readonly string[] {
   return typeof command === "string" ? ["sh", "-c", command] : command;
+}
+
+function connection(options: ConnectOptions): Transport {
+  const env = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
+  const url = options.url ?? env["AIDO_URL"] ?? DEFAULT_URL;
+  return new Transport({ ...options, url, apiKey: options.apiKey ?? env["AIDO_API_KEY"] });
 }

@@ -1,18 +1,23 @@
+import { lostServer } from "./lost-server.ts";
+
 export interface ReceivedEvent {
   event: string;
   data: unknown;
 }
 
 const MAX_EVENT_CHARS = 8 * 1024 * 1024;
+/** The server says something every 15 seconds; one that is silent for longer is gone without a word. */
+const SILENCE_MS = 60_000;
 
 /** Server-sent events of a reply, one by one. */
-export async function* serverEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ReceivedEvent> {
-  const reader = body.getReader();
+export async function* serverEvents(response: Response): AsyncGenerator<ReceivedEvent> {
+  if (response.body === null) return;
+  const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let text = "";
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await readOrGiveUp(reader, response.url);
       if (done) return;
       text += decoder.decode(value, { stream: true });
       if (text.length > MAX_EVENT_CHARS) throw new Error("an event of the server is too long");
@@ -24,6 +29,20 @@ export async function* serverEvents(body: ReadableStream<Uint8Array>): AsyncGene
     }
   } finally {
     await reader.cancel().catch(() => undefined);
+  }
+}
+
+async function readOrGiveUp(reader: ReadableStreamDefaultReader<Uint8Array>, url: string) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("the server is silent")), SILENCE_MS);
+  });
+  try {
+    return await Promise.race([reader.read(), silence]);
+  } catch (cause) {
+    throw lostServer(url, cause);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

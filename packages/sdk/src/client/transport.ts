@@ -1,10 +1,6 @@
-import {
-  AidoError,
-  ERROR_CODES,
-  type ErrorBody,
-  type ErrorCode,
-  type ErrorKind,
-} from "../protocol/errors.ts";
+import { AidoError } from "../protocol/errors.ts";
+import { isLost, lostServer, pause } from "./lost-server.ts";
+import { errorOf } from "./server-error.ts";
 
 export interface TransportOptions {
   url: string;
@@ -12,8 +8,10 @@ export interface TransportOptions {
   fetch?: typeof fetch | undefined;
   /** Between attempts to reach the server again. */
   retryDelayMs?: number | undefined;
-  /** How long a lost server is waited for. */
+  /** How long a server that was reached before is waited for. */
   retryForMs?: number | undefined;
+  /** How long one answer may take; what is known to be slow may take longer. */
+  requestTimeoutMs?: number | undefined;
 }
 
 export interface Call {
@@ -25,16 +23,27 @@ export interface Call {
   signal?: AbortSignal | undefined;
   /** The call may be sent again when the connection breaks: it reads, or carries an id that makes it idempotent. */
   repeatable?: boolean;
+  /** Fetches images, starts or ends sandboxes, carries files. */
+  slow?: boolean;
+  /** How long the server was asked to wait before it answers. */
+  waitMs?: number;
 }
+
+const SLOW_MS = 10 * 60_000;
 
 /** Requests to one server, with errors that equal the server's own. */
 export class Transport {
   readonly #base: string;
   readonly #options: TransportOptions;
+  #wasReached = false;
 
   constructor(options: TransportOptions) {
     this.#base = options.url.replace(/\/+$/, "");
     this.#options = options;
+  }
+
+  get url(): string {
+    return this.#base;
   }
 
   get retryDelayMs(): number {
@@ -45,44 +54,72 @@ export class Transport {
     return this.#options.retryForMs ?? 30_000;
   }
 
+  /** The whole answer. */
   async json<Reply>(path: string, call: Call = {}): Promise<Reply> {
-    const response = await this.send(path, call);
-    return (await response.json()) as Reply;
+    return this.#persist(call, () =>
+      this.#within(call, async (signal) => {
+        const response = await this.#reply(path, call, signal);
+        try {
+          return (await response.json()) as Reply;
+        } catch (cause) {
+          throw lostServer(this.#base, cause);
+        }
+      }),
+    );
   }
 
-  /** The reply once it is a good one; otherwise the server's error is thrown. */
+  /** The reply once it is a good one, its body not yet read; otherwise the server's error is thrown. */
   async send(path: string, call: Call = {}): Promise<Response> {
+    return this.#persist(call, () => this.#within(call, (signal) => this.#reply(path, call, signal)));
+  }
+
+  /** A server that was never reached is not waited for: its address is more likely wrong than it is away. */
+  async #persist<Value>(call: Call, attempt: () => Promise<Value>): Promise<Value> {
     const deadline = Date.now() + this.retryForMs;
     for (;;) {
       try {
-        return await this.#once(path, call);
+        return await attempt();
       } catch (thrown) {
-        const lost =
-          thrown instanceof AidoError &&
-          thrown.code === "RUNTIME_UNAVAILABLE" &&
-          thrown.details["connection"];
-        if (call.repeatable !== true || lost !== true || Date.now() > deadline) throw thrown;
+        const again = call.repeatable === true && this.#wasReached && isLost(thrown);
+        if (!again || Date.now() > deadline) throw thrown;
         await pause(this.retryDelayMs, call.signal);
       }
     }
   }
 
-  async #once(path: string, call: Call): Promise<Response> {
+  async #within<Value>(call: Call, attempt: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+    const late = new AbortController();
+    const limit = (call.slow === true ? SLOW_MS : 0) + (call.waitMs ?? 0) + this.#requestTimeoutMs;
+    const timer = setTimeout(() => late.abort(), limit);
+    const signal = call.signal === undefined ? late.signal : AbortSignal.any([call.signal, late.signal]);
+    try {
+      return await attempt(signal);
+    } catch (thrown) {
+      if (call.signal?.aborted === true) throw call.signal.reason;
+      if (late.signal.aborted) throw this.#tooSlow(limit, thrown);
+      throw thrown;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #reply(path: string, call: Call, signal: AbortSignal): Promise<Response> {
     const url = new URL(this.#base + path);
     for (const [name, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
     const headers = new Headers(call.headers);
-    if (this.#options.apiKey !== undefined) headers.set("authorization", `Bearer ${this.#options.apiKey}`);
+    const { apiKey } = this.#options;
+    if (apiKey !== undefined) headers.set("authorization", `Bearer ${apiKey}`);
     if (call.json !== undefined) headers.set("content-type", "application/json");
-    const init: RequestInit & { duplex?: "half" } = { method: call.method ?? "GET", headers };
+    const init: RequestInit & { duplex?: "half" } = { method: call.method ?? "GET", headers, signal };
     if (call.json !== undefined) init.body = JSON.stringify(call.json);
     if (call.body !== undefined) {
       init.body = call.body;
       init.duplex = "half";
     }
-    if (call.signal !== undefined) init.signal = call.signal;
     const response = await this.#fetch(url, init);
+    this.#wasReached = true;
     if (response.ok) return response;
     throw await errorOf(response);
   }
@@ -91,72 +128,19 @@ export class Transport {
     try {
       return await (this.#options.fetch ?? fetch)(url, init);
     } catch (cause) {
-      if (init.signal?.aborted === true) throw cause;
-      throw new AidoError("RUNTIME_UNAVAILABLE", `The server at ${this.#base} does not answer`, {
-        cause,
-        hint: "Is `aido serve` running there? AIDO_URL and --server name the server.",
-        details: { connection: true },
-      });
+      throw lostServer(this.#base, cause);
     }
   }
-}
 
-const KIND_BY_STATUS: Readonly<Record<number, ErrorKind>> = {
-  400: "invalid",
-  401: "unauthenticated",
-  403: "forbidden",
-  404: "not_found",
-  409: "conflict",
-  429: "limit",
-  501: "unsupported",
-  503: "unavailable",
-  504: "timeout",
-};
-const CODE_OF_KIND: Partial<Record<ErrorKind, ErrorCode>> = {
-  invalid: "VALIDATION_ERROR",
-  unauthenticated: "INVALID_API_KEY",
-  forbidden: "FORBIDDEN",
-  not_found: "RESOURCE_NOT_FOUND",
-  conflict: "EXECUTION_CONFLICT",
-  limit: "RATE_LIMITED",
-  unsupported: "UNSUPPORTED",
-  unavailable: "RUNTIME_UNAVAILABLE",
-  timeout: "DEADLINE_EXCEEDED",
-};
-
-async function errorOf(response: Response): Promise<AidoError> {
-  const text = await response.text();
-  try {
-    return errorFromBody(JSON.parse(text) as ErrorBody, response.status);
-  } catch {
-    return new AidoError("INTERNAL_SERVER_ERROR", `HTTP ${response.status}: ${text.slice(0, 500)}`);
+  get #requestTimeoutMs(): number {
+    return this.#options.requestTimeoutMs ?? 30_000;
   }
-}
 
-/** A code this version does not know becomes the nearest one that the status implies. */
-export function errorFromBody(body: ErrorBody, status: number): AidoError {
-  const { code, message, hint, details, requestId } = body.error;
-  const known = Object.hasOwn(ERROR_CODES, code)
-    ? (code as ErrorCode)
-    : (CODE_OF_KIND[KIND_BY_STATUS[status] ?? "internal"] ?? "INTERNAL_SERVER_ERROR");
-  return new AidoError(known, message, { hint, details: { ...details, ...(requestId && { requestId }) } });
-}
-
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) {
-      reject(signal.reason as Error);
-      return;
-    }
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener("abort", aborted, { once: true });
-    function done() {
-      signal?.removeEventListener("abort", aborted);
-      resolve();
-    }
-    function aborted() {
-      clearTimeout(timer);
-      reject(signal?.reason as Error);
-    }
-  });
+  #tooSlow(limit: number, cause: unknown): AidoError {
+    return new AidoError(
+      "DEADLINE_EXCEEDED",
+      `The server at ${this.#base} did not answer within ${limit / 1000} s`,
+      { cause, hint: "It may still do what was asked. AIDO_REQUEST_TIMEOUT changes how long is waited." },
+    );
+  }
 }

@@ -17,7 +17,11 @@ export const diffBody = z.strictObject({
 /** Path to unified diff text. */
 export const diffReply = z.object({ diff: z.record(z.string(), z.string()) });
 export const rollbackBody = z.strictObject({ executionId: z.string().min(1).max(64) });
-export const rollbackReply = z.object({ status: z.literal("success"), message: z.string() });
+export const rollbackReply = z.object({
+  status: z.literal("success"),
+  message: z.string(),
+  entry: historyEntry,
+});
 export const treeReply = z.object({
   tree: z.array(
     z.object({ path: z.string(), mode: z.string(), type: z.enum(["file", "symlink"]), size: z.number() }),

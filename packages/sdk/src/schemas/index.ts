@@ -2,5 +2,8 @@ export * from "./error.ts";
 export * from "./exec.ts";
 export * from "./files.ts";
 export * from "./history.ts";
+export * from "./ports.ts";
+export * from "./run.ts";
 export * from "./sandbox.ts";
+export * from "./server.ts";
 export * from "./values.ts";

@@ -43,6 +43,8 @@ export const createSandboxBody = z.strictObject({
   ttlMs: milliseconds.max(MAX_TIMEOUT_MS).optional(),
   labels: labels.optional(),
   history: z.boolean().optional(),
+  /** Dangerous: full privileges of the engine; for administrators. */
+  privileged: z.boolean().optional(),
 });
 export type CreateSandboxBody = z.infer<typeof createSandboxBody>;
 

@@ -29,6 +29,7 @@ export async function prepareRun(
       limits: spec.limits,
       ttlMs: autoDestroy ? spec.ttlMs : 0,
       labels: {
+        ...request.labels,
         [RUN_LABEL]: PREPARING,
         [SPEC_LABEL]: spec.name,
         [IMPLICIT_LABEL]: request.implicit === true ? "yes" : "no",

@@ -1,5 +1,5 @@
-import type { RunOutput } from "@aido/sdk";
-import { isAidoError } from "@aido/sdk/protocol";
+import type { RunOutput, RunPosition } from "@aido/sdk";
+import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { RunDeps } from "./run-deps.ts";
 import type { RunJournal } from "./run-journal.ts";
 import { type PlannedTask, toPlan } from "./run-plan.ts";
@@ -9,6 +9,7 @@ const WATCH_MS = 100;
 interface LogRequest {
   sandboxId: string;
   follow: boolean;
+  from: RunPosition | undefined;
   signal: AbortSignal | undefined;
 }
 
@@ -18,11 +19,14 @@ export async function* readRunLogs(
   journal: RunJournal,
   request: LogRequest,
 ): AsyncIterable<RunOutput> {
-  const { sandboxId, follow, signal } = request;
+  const { sandboxId, follow, from, signal } = request;
   const tasks = await startedTasks(deps, journal, request);
-  for (const task of tasks) {
+  const first = from === undefined ? 0 : tasks.findIndex((task) => task.step === from.step);
+  if (first < 0) throw noStep(sandboxId, from?.step);
+  for (const [index, task] of tasks.slice(first).entries()) {
     if (!(await hasStarted(deps, journal, request, task))) return;
-    for await (const chunk of deps.execs.output(sandboxId, task.execId, { follow }, signal)) {
+    const range = { ...(index === 0 ? from : {}), follow };
+    for await (const chunk of deps.execs.output(sandboxId, task.execId, range, signal)) {
       yield task.step === undefined ? chunk : { ...chunk, step: task.step };
     }
   }
@@ -65,4 +69,12 @@ async function hasStarted(
     if (!follow || row?.status !== "running") return false;
     await deps.clock.sleep(WATCH_MS, signal);
   }
+}
+
+function noStep(sandboxId: string, step: string | undefined): AidoError {
+  const what = step === undefined ? "is a pipeline" : `has no step ${step}`;
+  return new AidoError("VALIDATION_ERROR", `The run of ${sandboxId} ${what}`, {
+    hint: "Read its output from the beginning.",
+    details: { sandboxId, step },
+  });
 }

@@ -2,6 +2,7 @@ import type { RunLogs, RunOptions, RunOutput, Runs, StartRun, UpRequest } from "
 import { AidoError, type RunRecord, type RunSummary, toAidoError } from "@aido/sdk/protocol";
 import { ActiveRuns } from "./active-runs.ts";
 import { prepareRun } from "./prepare-run.ts";
+import { readRunOutput } from "./read-run-output.ts";
 import { discardUnprepared, recoverRun } from "./recover-runs.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { RunFinder } from "./run-finder.ts";
@@ -74,10 +75,17 @@ export class RunService implements Runs {
     yield* readRunLogs(this.#deps, this.#journal, {
       sandboxId: row.sandboxId,
       follow: request.follow === true,
+      from: request.from,
       signal,
     });
     // A run that this process sees to its end has ended when its outputs are captured, not with its last byte.
     if (request.follow === true) await this.#active.done(row.sandboxId)?.catch(() => undefined);
+  }
+
+  async *output(path: string, sandbox?: string, signal?: AbortSignal): AsyncIterable<Uint8Array> {
+    const { row } = await this.#finder.find(sandbox);
+    const summary = await this.summary(row.sandboxId);
+    yield* readRunOutput(this.#journal.layout(row.sandboxId), { path, summary, signal });
   }
 
   async cancel(sandbox?: string): Promise<void> {

@@ -1,0 +1,49 @@
+import type { Aido } from "../aido.ts";
+import { HttpEvidence } from "./http-evidence.ts";
+import { HttpExecs } from "./http-execs.ts";
+import { HttpFiles } from "./http-files.ts";
+import { HttpHistory } from "./http-history.ts";
+import { HttpRuns } from "./http-runs.ts";
+import { HttpSandboxes } from "./http-sandboxes.ts";
+import { Transport, type TransportOptions } from "./transport.ts";
+
+/** What the server says of itself. */
+export interface ServerInfo {
+  version: string;
+  driver: string;
+  isolations: readonly string[];
+  networks: readonly string[];
+  warnings: readonly string[];
+}
+
+/** Aido on a server. Holds nothing open between calls. */
+export class HttpAido implements Aido {
+  readonly sandboxes: HttpSandboxes;
+  readonly execs: HttpExecs;
+  readonly files: HttpFiles;
+  readonly history: HttpHistory;
+  readonly evidence: HttpEvidence;
+  readonly runs: HttpRuns;
+  readonly #transport: Transport;
+
+  constructor(options: TransportOptions) {
+    const transport = new Transport(options);
+    this.#transport = transport;
+    this.sandboxes = new HttpSandboxes(transport);
+    this.execs = new HttpExecs(transport);
+    this.files = new HttpFiles(transport);
+    this.history = new HttpHistory(transport);
+    this.evidence = new HttpEvidence(transport);
+    this.runs = new HttpRuns(transport);
+  }
+
+  get url(): string {
+    return this.#transport.url;
+  }
+
+  info(signal?: AbortSignal): Promise<ServerInfo> {
+    return this.#transport.json("/api/server", { repeatable: true, signal });
+  }
+
+  async close(): Promise<void> {}
+}

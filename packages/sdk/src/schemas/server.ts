@@ -1,0 +1,10 @@
+import { z } from "zod";
+
+export const serverReply = z.object({
+  version: z.string(),
+  driver: z.string(),
+  isolations: z.array(z.string()),
+  networks: z.array(z.string()),
+  /** Plain sentences about what this server's machine cannot give. */
+  warnings: z.array(z.string()),
+});
