@@ -1,4 +1,5 @@
 import type { Aido } from "@aido/sdk";
+import { AidoError } from "@aido/sdk/protocol";
 import type { ConfigSources, LoadedConfig } from "../config/load-config.ts";
 import { EXIT } from "./commands/exit-code.ts";
 import type { CliContext, GlobalOptions } from "./context.ts";
@@ -54,8 +55,15 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
         );
         return opened;
       },
-      doctor: async () => (await import("./doctor-report.ts")).doctorReport(config.get().config),
+      doctor: async () => {
+        const { config: known } = config.get();
+        return known.server === undefined
+          ? (await import("./doctor-report.ts")).doctorReport(known)
+          : (await import("./server-report.ts")).serverReport(known, known.server);
+      },
       serve: async (flags) => {
+        // AIDO_URL may well be set where a server is started: it is for other commands, and says nothing here.
+        if (given.server !== undefined) throw localOnly("serve", given.server);
         const { loadConfig: load } = await import("../config/load-config.ts");
         const [{ openServer }, { makeLogger }] = await Promise.all([
           import("../compose/open-server.ts"),
@@ -82,6 +90,8 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
         });
       },
       withKeys: async (work) => {
+        const { server } = config.get().config;
+        if (server !== undefined) throw localOnly("key", server);
         const [{ openStore }, { DataDir }] = await Promise.all([
           import("../compose.ts"),
           import("../core/data-dir.ts"),
@@ -100,6 +110,13 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
   await (await opened?.catch(() => undefined))?.close();
   // Everything was written and closed; a terminal or a pipe on standard input must not hold the process.
   process.exit(code);
+}
+
+function localOnly(command: string, server: string): AidoError {
+  return new AidoError("UNSUPPORTED", `aido ${command} works on this machine only, not on ${server}`, {
+    hint: "Run it on the server's machine, without --server and with AIDO_URL unset.",
+    details: { server },
+  });
 }
 
 /** A wrong configuration is an error of the commands that need one; help and completion work without. */

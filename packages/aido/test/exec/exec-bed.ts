@@ -80,8 +80,17 @@ export class ExecBed<D extends Driver> implements AsyncDisposable {
         this.told.push({ event, detail });
       },
     };
-    const newId = () => `exec_${++this.#ids}`;
-    const execs = new ExecService({ store, supervisors, sandboxes, dataDir, evidence, clock, logger, newId });
+    const newExecId = () => `exec_${++this.#ids}`;
+    const execs = new ExecService({
+      store,
+      supervisors,
+      sandboxes,
+      dataDir,
+      evidence,
+      clock,
+      logger,
+      newExecId,
+    });
     const files = new FileService({ supervisors, sandboxes, evidence });
     const host = {
       execs,

@@ -51,7 +51,7 @@ export function sandboxBed(options: BedOptions = {}) {
     return service;
   };
   const sandboxes = process("p1");
-  const execs = new ExecService({ store, supervisors, dataDir, evidence, clock, logger, sandboxes, newId });
+  const execs = new ExecService({ store, supervisors, dataDir, evidence, clock, logger, sandboxes });
   closers.unshift(() => execs.close());
 
   return {

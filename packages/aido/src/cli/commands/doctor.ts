@@ -14,7 +14,7 @@ export async function doctor(context: CliContext): Promise<number> {
     const checks = report.checks.map((check) => describe(check, colour)).join("");
     const verdict = report.ok
       ? `\nSandboxes run with the driver ${printable(report.driver ?? "-")}.\n`
-      : "\nNo driver can run sandboxes on this machine yet.\n";
+      : "\nSandboxes cannot run yet: see what failed.\n";
     return checks + verdict;
   });
   return report.ok ? 0 : 1;

@@ -151,5 +151,6 @@ async function report(context: CliContext, summary: RunSummary): Promise<void> {
       context,
       `aido: ${summary.outputFiles.length} output file(s): ${summary.outputFiles.slice(0, 5).join(", ")}${summary.outputFiles.length > 5 ? ", …" : ""}`,
     );
+    await note(context, `aido: Copy them with: aido outputs ${summary.sandboxId} --to <directory>`);
   }
 }

@@ -9,6 +9,7 @@ const autoDestroy = (options: { autoDestroy?: boolean }): { autoDestroy?: false 
 export function declareRunCommands(program: Command, act: Act): void {
   declareRun(program, act);
   declareLogs(program, act);
+  declareOutputs(program, act);
   declareSandbox(program, act);
 }
 
@@ -82,6 +83,26 @@ function declareLogs(program: Command, act: Act): void {
     ["aido logs", "the newest run"],
     ["aido logs --follow", "as it is written"],
     ["aido logs ab12cd34 --stderr", "errors only"],
+  ]);
+}
+
+function declareOutputs(program: Command, act: Act): void {
+  const outputs = program
+    .command("outputs")
+    .summary("list or copy the files a run has left")
+    .description(
+      "List the files that a run (the newest by default) wrote to /outputs, or copy them. Works for runs on a server too.",
+    )
+    .argument("[sandbox]", "id, unique beginning of an id, or name")
+    .option("--to <directory>", "copy them into this directory, which is made if need be")
+    .action((sandbox: string | undefined, options: object) =>
+      act({
+        run: async (context) => (await import("../commands/outputs.ts")).outputs(context, sandbox, options),
+      }),
+    );
+  examples(outputs, [
+    ["aido outputs", "their names"],
+    ["aido outputs ab12cd34 --to results", "copies of them"],
   ]);
 }
 

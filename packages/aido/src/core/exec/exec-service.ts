@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { Execs } from "@aido/sdk";
 import {
   AidoError,
@@ -25,7 +26,8 @@ const SIGTERM = 15;
 
 export interface ExecServiceDeps extends RecorderDeps {
   sandboxes: SandboxResolver;
-  newId: () => string;
+  /** For execs whose caller has not chosen an id. */
+  newExecId?: (() => string) | undefined;
 }
 
 /** Commands in sandboxes. The store knows every exec before it starts, so none is lost with this process. */
@@ -40,9 +42,9 @@ export class ExecService implements Execs {
   }
 
   async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
-    const { clock, newId, sandboxes, store, supervisors } = this.#deps;
+    const { clock, newExecId = randomExecId, sandboxes, store, supervisors } = this.#deps;
     const record = await sandboxes.resolveRunning(sandbox);
-    let id = request.id ?? newId();
+    let id = request.id ?? newExecId();
     const user =
       request.user === undefined
         ? undefined
@@ -64,7 +66,7 @@ export class ExecService implements Execs {
     while (!(await store.execs.insert(exec))) {
       if (request.id !== undefined) return this.get(record.id, id);
       // Drawn by chance and taken: not the caller's exec.
-      id = newId();
+      id = newExecId();
       spec = { ...spec, id };
       exec = toRecord();
     }
@@ -196,6 +198,10 @@ export class ExecService implements Execs {
     }
     return record;
   }
+}
+
+function randomExecId(): string {
+  return `exec_${randomBytes(4).toString("hex")}`;
 }
 
 function cannotStart(exec: ExecRecord, error: AidoError): AidoError {
