@@ -30,6 +30,7 @@ export async function wire(
     runs,
     histories,
     tracking,
+    ports,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -44,6 +45,7 @@ export async function wire(
     import("../core/run/run-service.ts"),
     import("../core/history/history-service.ts"),
     import("../core/history/tracked-execs.ts"),
+    import("../core/ports/port-service.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -69,6 +71,7 @@ export async function wire(
     recover: (sandboxId) => execService.recover(sandboxId),
     files: new files.FileService({ ...shared, sandboxes: sandboxService }),
     evidence,
+    ports: new ports.PortService({ ...shared, sandboxes: sandboxService }),
     runs: new runs.RunService({
       ...shared,
       lifecycle: sandboxService,

@@ -4,6 +4,7 @@ import type { EvidenceLog } from "./evidence/evidence-log.ts";
 import type { FileService } from "./files/file-service.ts";
 import type { HistoryService } from "./history/history-service.ts";
 import type { TrackedExecs } from "./history/tracked-execs.ts";
+import type { PortService } from "./ports/port-service.ts";
 import type { RunService } from "./run/run-service.ts";
 import type { SandboxService } from "./sandbox/sandbox-service.ts";
 import type { Store } from "./store/store.ts";
@@ -16,6 +17,7 @@ export interface CoreParts {
   readonly history: HistoryService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
+  readonly ports: PortService;
   readonly supervisors: Supervisors;
   readonly recover: (sandboxId: string) => Promise<void>;
   readonly driver: Driver;
@@ -30,6 +32,7 @@ export class CoreAido implements Aido {
   readonly history: HistoryService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
+  readonly ports: PortService;
   readonly driver: Driver;
   readonly store: Store;
   readonly #supervisors: Supervisors;
@@ -43,6 +46,7 @@ export class CoreAido implements Aido {
     this.history = parts.history;
     this.evidence = parts.evidence;
     this.runs = parts.runs;
+    this.ports = parts.ports;
     this.driver = parts.driver;
     this.store = parts.store;
     this.#supervisors = parts.supervisors;

@@ -12,6 +12,11 @@ export class DataDir {
     return join(this.root, "aido.db");
   }
 
+  /** What addresses of ports are made from; readable by the server alone. */
+  get serverSecret(): string {
+    return join(this.root, "server.key");
+  }
+
   get evidence(): string {
     return join(this.root, "evidence");
   }
