@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openDefaultAido } from "../packages/aido/dist/compose.js";
 import { runExec } from "../packages/sdk/dist/index.js";
 
-export const CLI = new URL("../packages/aido/dist/cli/main.js", import.meta.url).pathname;
+export const CLI = new URL("../packages/aido/dist/bundle/main.cjs", import.meta.url).pathname;
 export const BUSYBOX_IMAGE = "aido-test:busybox";
 /** Has bash. */
 export const DEBIAN_IMAGE = "aido-test:python";

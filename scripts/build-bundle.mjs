@@ -1,8 +1,10 @@
-// Bundles the command line, so that a command loads a few files instead of some two hundred. What is imported
-// lazily stays in chunks of its own: a command pays only for what it uses.
-import { readFileSync, renameSync, rmSync } from "node:fs";
+// Bundles the command line, so that a command loads a few compiled files instead of some two hundred. What is
+// imported lazily stays in chunks of its own: a command pays only for what it uses.
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
+import { cachePath, compileChunk } from "../packages/aido/dist/cli/load-bundle.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const source = join(root, "packages/aido/src");
@@ -47,9 +49,9 @@ const docker = {
   },
 };
 
-async function bundle(rolldown) {
+async function bundle(rolldown, dir) {
   const made = await rolldown({
-    input: { aido: join(source, "cli/run-process.ts") },
+    input: { main: join(source, "cli/bundled-main.ts"), aido: join(source, "cli/run-process.ts") },
     platform: "node",
     transform: { target: "node20.19" },
     resolve: { conditionNames: ["source"], alias: { "readable-stream": "node:stream" } },
@@ -62,11 +64,12 @@ async function bundle(rolldown) {
     logLevel: "warn",
   });
   await made.write({
-    dir: `${target}.new`,
-    format: "esm",
+    dir,
+    format: "cjs",
     sourcemap: true,
-    entryFileNames: "[name].js",
-    chunkFileNames: "[name].js",
+    banner: (chunk) => (chunk.name === "main" ? "#!/usr/bin/env node" : ""),
+    entryFileNames: "[name].cjs",
+    chunkFileNames: "[name].cjs",
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: CHUNKS.map(([name, test]) => ({ name, test })),
@@ -75,13 +78,29 @@ async function bundle(rolldown) {
   await made.close();
 }
 
-rmSync(`${target}.new`, { recursive: true, force: true });
+/** Every function, not only those that run while loading; the flags are put back because the caches name them. */
+function compile(directory) {
+  setFlagsFromString("--no-lazy");
+  setFlagsFromString("--no-flush-bytecode");
+  const chunks = readdirSync(directory).filter((name) => name.endsWith(".cjs") && name !== "main.cjs");
+  const scripts = chunks.map((name) => [name, compileChunk(join(directory, name))]);
+  setFlagsFromString("--lazy");
+  setFlagsFromString("--flush-bytecode");
+  for (const [name, script] of scripts)
+    writeFileSync(cachePath(join(directory, name)), script.createCachedData());
+}
+
+const fresh = `${target}.new`;
+rmSync(fresh, { recursive: true, force: true });
 let rolldown;
 try {
   ({ rolldown } = await import("rolldown"));
 } catch (error) {
   console.error(`The command line is not bundled and starts more slowly: ${error.message}`);
 }
-if (rolldown !== undefined) await bundle(rolldown);
+if (rolldown !== undefined) {
+  await bundle(rolldown, fresh);
+  compile(fresh);
+}
 rmSync(target, { recursive: true, force: true });
-if (rolldown !== undefined) renameSync(`${target}.new`, target);
+if (rolldown !== undefined) renameSync(fresh, target);

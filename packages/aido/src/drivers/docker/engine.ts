@@ -1,4 +1,4 @@
-import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpAgent, type AgentOptions as HttpAgentOptions } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { inspect } from "node:util";
 import type Docker from "dockerode";
@@ -26,7 +26,10 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.address = toEngineAddress(options.host, options.certPath);
     const secure = this.address.options.protocol === "https";
-    this.#agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxFreeSockets: 8 });
+    const connections = { keepAlive: true, maxFreeSockets: 8 };
+    // Without TLS there is no server's name, and working one out takes milliseconds.
+    const plain = () => new HttpAgent({ ...connections, servername: "" } as HttpAgentOptions);
+    this.#agent = secure ? new HttpsAgent(connections) : plain();
     // The library describes each request in full for its debug log, even when there is none. With every socket of
     // the agent and all that those refer to, this takes longer than most requests.
     Object.defineProperty(this.#agent, inspect.custom, { value: () => "Agent" });
