@@ -169,6 +169,7 @@ bool number(const char **text, uint64_t *value);
 /* Becomes the user with no capability left, for good. 0, or an errno with the step in `step`. */
 int become(uint32_t uid, uint32_t gid, uint8_t *step);
 int drop_capabilities(void);
+int drop_bounding_set(void);
 
 /* ---- supervise.c ---- */
 
@@ -178,6 +179,7 @@ struct supervisor {
   uint8_t token[TOKEN_BYTES];
   uint64_t boot;
   uint32_t uid, gid;
+  uint32_t only_user; /* commands run as no other; 0 = any */
   char *workdir;
   uint64_t deadline_at; /* 0 = none */
   int null;             /* /dev/null, or -1 */

@@ -148,12 +148,22 @@ static int arrange(const struct launch *l, int pipe, int listener) {
   return place;
 }
 
+/* In a plain chroot the root is no mount, and neither this nor bubblewrap can work with that: it becomes one. /proc
+   always is a mount; made private first, it keeps the new one from the mount namespace that we come from. */
+static bool own_mounts(void) {
+  if (unshare(CLONE_NEWNS) != 0) return false;
+  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0) return true;
+  return errno == EINVAL && mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
+         mount("/", "/proc", NULL, MS_BIND | MS_REC, NULL) == 0 && chdir("/proc") == 0 && chroot(".") == 0 &&
+         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
 /* In a mount namespace of its own, mounts each path as DIRECTORY/0, DIRECTORY/1 and so on: the program's user may be
    unable to reach them by the names they have. All are opened before DIRECTORY covers some of them. */
 static void stage(const struct launch *l, int pipe) {
   int opened[MAX_OPTIONS];
   struct stat status[MAX_OPTIONS];
-  if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) fail(pipe, "--stage", errno);
+  if (!own_mounts()) fail(pipe, "--stage", errno);
   for (int i = 0; i < l->bind_count; i++) {
     opened[i] = open(l->binds[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (opened[i] < 0 || fstat(opened[i], &status[i]) != 0) fail(pipe, l->binds[i], errno);

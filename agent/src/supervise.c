@@ -263,17 +263,25 @@ static void take_descriptors(void) {
 }
 
 int supervise_main(int argc, char **argv) {
-  const char *socket_path = NULL, *mount = NULL, *cgroup = "/sys/fs/cgroup", *handed = NULL;
+  const char *socket_path = NULL, *mount = NULL, *cgroup = "/sys/fs/cgroup", *handed = NULL, *only = NULL;
   for (int i = 1; i < argc; i += 2) {
     const char **option = strcmp(argv[i], "--socket") == 0         ? &socket_path
                           : strcmp(argv[i], "--detach-mount") == 0 ? &mount
                           : strcmp(argv[i], "--cgroup") == 0       ? &cgroup
                           : strcmp(argv[i], "--listen-fd") == 0    ? &handed
+                          : strcmp(argv[i], "--only-user") == 0    ? &only
                                                                    : NULL;
     if (option == NULL || i + 1 == argc) return complain(EXIT_START_FAILED, argv[i], EINVAL);
     *option = argv[i + 1];
   }
   if ((socket_path == NULL) == (handed == NULL)) return complain(EXIT_START_FAILED, "--socket or --listen-fd", EINVAL);
+  uint64_t user = 0;
+  if (only != NULL && (!number(&only, &user) || *only != 0 || user == 0 || user >= UINT32_MAX))
+    return complain(EXIT_START_FAILED, "--only-user", EINVAL);
+  the.only_user = (uint32_t)user;
+  /* Our own five capabilities stay; none can be had beside them. */
+  if (only != NULL && drop_bounding_set() != 0) return complain(EXIT_START_FAILED, "capability bounding set", errno);
+  if (only != NULL) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   scrub_environment();
   the.pid = the.highest = getpid();

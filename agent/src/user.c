@@ -23,7 +23,7 @@ int drop_capabilities(void) {
   return syscall(SYS_capset, &header, none) == 0 ? 0 : errno;
 }
 
-static int drop_bounding_set(void) {
+int drop_bounding_set(void) {
   for (int capability = 0; capability < 64; capability++) {
     if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) <= 0) continue;
     /* Without CAP_SETPCAP it stays, and means nothing: no_new_privs and a user without capabilities follow. */
@@ -34,6 +34,8 @@ static int drop_bounding_set(void) {
 
 int become(uint32_t uid, uint32_t gid, uint8_t *step) {
   bool change = uid != geteuid() || gid != getegid() || uid != getuid() || gid != getgid();
+  *step = STEP_SETUID;
+  if (the.only_user != 0 && (uid != the.only_user || gid != the.only_user)) return EPERM;
   *step = STEP_CAPABILITIES;
   int error = drop_bounding_set();
   if (error != 0) return error;

@@ -11,8 +11,25 @@ export interface LocalBackend extends DriverBackend {
   readonly options: LocalDriverOptions;
 }
 
+/** How sandboxes are made; without user namespaces only root can. */
+export type LocalMode = Pick<LocalDriverOptions, "userNamespaces">;
+
+/** Every way that local sandboxes are made on this machine; suites run once for each. */
+export const LOCAL_MODES: readonly { name: string; make: () => Promise<LocalBackend> }[] = [
+  { name: "local", make: () => makeLocalBackend() },
+  ...(process.getuid?.() === 0
+    ? [{ name: "local without user namespaces", make: () => makeLocalBackend({ userNamespaces: false }) }]
+    : []),
+];
+
+/** Whether sandboxes of this backend have a user namespace. */
+export async function hasUserNamespaces(backend: LocalBackend): Promise<boolean> {
+  const { warnings } = await backend.driver.capabilities();
+  return !warnings.some((text) => text.startsWith("User namespaces are refused"));
+}
+
 /** A local driver with a scope and a directory of its own. Disposing removes every sandbox in it. */
-export async function makeLocalBackend(): Promise<LocalBackend> {
+export async function makeLocalBackend(mode: LocalMode = {}): Promise<LocalBackend> {
   const directory = await mkdtemp(join(tmpdir(), "aido-local-test-"));
   const toOptions = (): LocalDriverOptions => {
     const scope = `test-${randomBytes(6).toString("hex")}`;
@@ -21,6 +38,7 @@ export async function makeLocalBackend(): Promise<LocalBackend> {
       root: join(directory, scope),
       agentPath: agentPath(),
       searchPath: process.env["PATH"] ?? "",
+      ...mode,
     };
   };
   const options = toOptions();

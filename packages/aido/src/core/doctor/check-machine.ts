@@ -35,25 +35,25 @@ function checkUserNamespaces(read: (path: string) => string): Finding {
   if (number("/proc/sys/user/max_user_namespaces") === 0) {
     return warning(
       "user-ns",
-      "user namespaces are switched off; the local driver needs them",
+      "user namespaces are switched off; the local driver needs them unless it is root",
       "Type `sudo sysctl -w user.max_user_namespaces=15000`.",
     );
   }
   if (number("/proc/sys/kernel/unprivileged_userns_clone") === 0) {
     return warning(
       "user-ns",
-      "only root may make user namespaces; the local driver needs them",
+      "only root may make user namespaces; the local driver needs them unless it is root",
       "Type `sudo sysctl -w kernel.unprivileged_userns_clone=1`.",
     );
   }
   if (number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") === 1) {
     return warning(
       "user-ns",
-      "AppArmor keeps programs without a profile from user namespaces; the local driver needs them",
+      "AppArmor keeps programs without a profile from user namespaces; the local driver needs them unless it is root",
       "Type `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, or give bwrap a profile with `userns`.",
     );
   }
-  return ok("user-ns", "user namespaces can be made without privileges");
+  return ok("user-ns", "no setting of the kernel restricts user namespaces");
 }
 
 function attempt<Result>(work: () => Result): Result | undefined {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { makeLocalBackend } from "../../../test/backends/local-backend.ts";
+import { LOCAL_MODES, makeLocalBackend } from "../../../test/backends/local-backend.ts";
 import { SystemClock } from "../system-clock.ts";
 import { doctor } from "./doctor.ts";
 
@@ -11,8 +11,8 @@ const silent = {
   child: () => silent,
 };
 
-test("the local driver's sandboxes pass every probe, and none is left behind", async () => {
-  await using backend = await makeLocalBackend();
+test.each(LOCAL_MODES)("$name: sandboxes pass every probe, and none is left behind", async ({ make }) => {
+  await using backend = await make();
   const findings = await doctor({
     driver: backend.driver,
     image: "host",

@@ -6,10 +6,14 @@ import type { SandboxState } from "./sandbox-state.ts";
 
 const AGENT_INSIDE = "/.aido/aido-agent";
 const CGROUP_INSIDE = "/.aido/cgroup";
+/** What a supervisor that is root needs to start commands as the sandbox's user and to end them. */
+const SUPERVISOR_CAPABILITIES = ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL", "CAP_CHOWN"];
 const ROOT_DIRECTORIES = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 export interface BwrapLayout {
   state: SandboxState;
+  /** False where the kernel refuses user namespaces: then bubblewrap and the supervisor are root. */
+  userNamespace: boolean;
   hostname: string;
   agentPath: string;
   etc: string;
@@ -32,14 +36,17 @@ export interface BwrapLayout {
 export function bwrapArguments(layout: BwrapLayout): string[] {
   const { state } = layout;
   return [
-    ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+    ...(layout.userNamespace ? userNamespace(state.user) : []),
+    ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...(state.network === "host" ? [] : ["--unshare-net"]),
-    ...["--uid", `${state.user.uid}`, "--gid", `${state.user.gid}`, "--hostname", layout.hostname],
-    ...["--as-pid-1", "--cap-drop", "ALL"],
+    ...["--hostname", layout.hostname, "--as-pid-1", ...capabilities(layout.userNamespace)],
     ...["--seccomp", `${layout.seccompFd}`, "--json-status-fd", `${layout.statusFd}`],
     ...hostPrograms(),
     ...etc(layout),
     ...["--proc", "/proc", "--dev", "/dev"],
+    // Root's files otherwise, whatever namespace they are seen from.
+    ...(layout.userNamespace ? [] : ["--ro-bind", "/proc/sys", "/proc/sys"]),
+    ...[...layout.temporary, "--tmpfs", "/dev/shm"],
     ...[...layout.temporary, "--tmpfs", "/tmp"],
     ...[...layout.temporary, "--tmpfs", "/var/tmp"],
     ...[...layout.temporary, "--tmpfs", "/run"],
@@ -51,7 +58,19 @@ export function bwrapArguments(layout: BwrapLayout): string[] {
     ...(layout.prlimit === undefined ? [] : [layout.prlimit, `--nproc=${state.limits.pids}`, "--"]),
     ...[AGENT_INSIDE, "supervise", "--listen-fd", `${layout.listenFd}`],
     ...(layout.memoryCgroup === undefined ? [] : ["--cgroup", CGROUP_INSIDE]),
+    ...(layout.userNamespace ? [] : ["--only-user", `${state.user.uid}`]),
   ];
+}
+
+/** One user, which no other of the host can be reached from. */
+export function userNamespace({ uid, gid }: { uid: number; gid: number }): string[] {
+  return ["--unshare-user", "--uid", `${uid}`, "--gid", `${gid}`];
+}
+
+/** In a user namespace the supervisor is the sandbox's user already, and needs none. */
+export function capabilities(hasUserNamespace: boolean): string[] {
+  const kept = hasUserNamespace ? [] : SUPERVISOR_CAPABILITIES;
+  return ["--cap-drop", "ALL", ...kept.flatMap((name) => ["--cap-add", name])];
 }
 
 /** Every path of aido's own that is mounted; the user that bubblewrap runs as may be unable to reach them. */

@@ -13,7 +13,7 @@ const START_LIMIT_MS = 10_000;
 const POLL_MS = 1;
 const FIRST_FD = 3;
 /** Covered, in the launcher's own mount namespace, by the paths that bubblewrap's user could not reach otherwise. */
-const STAGE = "/tmp";
+export const STAGE = "/tmp";
 
 export interface Launch {
   bwrap: string;
@@ -48,7 +48,7 @@ export async function launchSandbox(launch: Launch): Promise<ProcessIdentity> {
       ...["launch", "--log", paths.log, "--fds", `${descriptors.length}`, "--listen", paths.socket],
       ...launch.cgroupProcs.flatMap((file) => ["--cgroup-procs", file]),
       ...Object.entries(launch.rlimits).flatMap(([name, value]) => ["--rlimit", `${name}=${value}`]),
-      ...(hostUid === undefined ? [] : ["--uid", `${hostUid}`, "--gid", `${hostUid}`, "--stage", STAGE]),
+      ...launchUser(hostUid, layout.userNamespace),
       ...staged.flatMap((path) => ["--bind", path]),
       ...["--", launch.bwrap, ...bwrapArguments({ ...draft, reach })],
     ];
@@ -57,6 +57,13 @@ export async function launchSandbox(launch: Launch): Promise<ProcessIdentity> {
   } finally {
     for (const descriptor of descriptors) closeSync(descriptor);
   }
+}
+
+/** Whom bubblewrap runs as, and that it gets mounts of its own to find its sources in. */
+export function launchUser(hostUid: number | undefined, userNamespace: boolean): string[] {
+  if (hostUid === undefined) return [];
+  const user = userNamespace ? ["--uid", `${hostUid}`, "--gid", `${hostUid}`] : [];
+  return [...user, "--stage", STAGE];
 }
 
 /**

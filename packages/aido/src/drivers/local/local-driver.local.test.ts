@@ -1,8 +1,6 @@
-import { makeLocalBackend } from "../../../test/backends/local-backend.ts";
+import { LOCAL_MODES } from "../../../test/backends/local-backend.ts";
 import { driverContract } from "../../../test/contract/driver-contract.ts";
 
-driverContract("local", {
-  make: makeLocalBackend,
-  hello: ["/bin/sh", "-c", "echo hello"],
-  isolates: true,
-});
+for (const { name, make } of LOCAL_MODES) {
+  driverContract(name, { make, hello: ["/bin/sh", "-c", "echo hello"], isolates: true });
+}

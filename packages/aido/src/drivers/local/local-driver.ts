@@ -43,6 +43,8 @@ export interface LocalDriverOptions {
   searchPath: string;
   /** Told about steps that take long, such as the installation of bubblewrap. */
   onProgress?: ((step: string) => void) | undefined;
+  /** False acts as where the kernel refuses user namespaces. For tests on machines that do not. */
+  userNamespaces?: boolean | undefined;
 }
 
 /** Sandboxes without any engine: bubblewrap namespaces around the host's own programs. */
@@ -79,10 +81,11 @@ export class LocalDriver implements Driver {
     checkSpec(spec);
     hostRuntime(spec.image);
     const paths = this.#paths(spec.sandboxId);
+    const machine = await this.#examine();
     return await this.#change(spec.sandboxId, signal, async () => {
       const existing = readState(paths.directory);
       if (existing !== undefined) return this.#container(existing);
-      const state = await prepareSandbox(spec, paths, this.#isRoot);
+      const state = await prepareSandbox(spec, paths, machine);
       writeState(paths.directory, state);
       return this.#container(state);
     });
@@ -186,13 +189,10 @@ export class LocalDriver implements Driver {
   }
 
   #examine(): Promise<Machine> {
-    const { root, searchPath, onProgress } = this.#options;
-    this.#machine ??= examineMachine(root, { searchPath, isRoot: this.#isRoot, onProgress }).catch(
-      (thrown) => {
-        this.#machine = undefined;
-        throw thrown;
-      },
-    );
+    this.#machine ??= examineMachine({ ...this.#options, isRoot: this.#isRoot }).catch((thrown) => {
+      this.#machine = undefined;
+      throw thrown;
+    });
     return this.#machine;
   }
 

@@ -3,6 +3,7 @@ import type { ContainerSpec } from "../../core/driver/driver.ts";
 import { toHostname, writeEtc } from "./etc-files.ts";
 import { giveToUser } from "./give-to-user.ts";
 import { hostUser } from "./host-user.ts";
+import type { Machine } from "./machine.ts";
 import type { SandboxPaths } from "./sandbox-paths.ts";
 import type { SandboxState } from "./sandbox-state.ts";
 
@@ -12,10 +13,13 @@ const DEFAULT_USER = { uid: 1000, gid: 1000 };
 export async function prepareSandbox(
   spec: ContainerSpec,
   paths: SandboxPaths,
-  isRoot: boolean,
+  machine: Pick<Machine, "isRoot" | "userNamespaces">,
 ): Promise<SandboxState> {
-  const user = spec.user ?? DEFAULT_USER;
-  const hostUid = isRoot ? hostUser(paths.directory) : undefined;
+  const hostUid = machine.isRoot ? hostUser(paths.directory) : undefined;
+  const user =
+    machine.userNamespaces || hostUid === undefined
+      ? (spec.user ?? DEFAULT_USER)
+      : { uid: hostUid, gid: hostUid };
   mkdirSync(paths.run, { recursive: true, mode: 0o700 });
   mkdirSync(paths.work, { recursive: true, mode: 0o755 });
   writeEtc(paths.etc, { hostname: toHostname(spec.name), home: spec.workdir, ...user });

@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
 import type { Container } from "../../core/driver/driver.ts";
 import { readBwrapStatus } from "./bwrap-status.ts";
 import type { Cgroup } from "./cgroup.ts";
@@ -17,7 +18,8 @@ export function livingSupervisor(state: SandboxState, paths: SandboxPaths): Proc
 
 /**
  * aido was killed after bubblewrap had started and before it could note whom. bubblewrap's own note has the process
- * number; it is believed only if that process is the first of a namespace below ours and has the sandbox's user.
+ * number; it is believed only if that process is the first of a namespace below ours and has the sandbox's user or,
+ * where it would have root, if its parent still holds that very note.
  */
 function unrecorded(state: SandboxState, paths: SandboxPaths): ProcessIdentity | undefined {
   const childPid = readBwrapStatus(paths.status)?.childPid;
@@ -26,10 +28,18 @@ function unrecorded(state: SandboxState, paths: SandboxPaths): ProcessIdentity |
     const status = readFileSync(`/proc/${childPid}/status`, "utf8");
     const isFirst = /^NSpid:\t\d+(\t\d+)*\t1$/m.test(status);
     const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
-    return isFirst && uid === (state.hostUid ?? process.getuid?.()) ? identify(childPid) : undefined;
+    const isOurs = state.start.userNamespace
+      ? uid === (state.hostUid ?? process.getuid?.())
+      : holds(Number(/^PPid:\t(\d+)/m.exec(status)?.[1]), paths.status);
+    return isFirst && isOurs ? identify(childPid) : undefined;
   } catch {
     return undefined; // it has ended
   }
+}
+
+function holds(pid: number, path: string): boolean {
+  const directory = `/proc/${pid}/fd`;
+  return readdirSync(directory).some((name) => readlinkSync(join(directory, name)) === path);
 }
 
 /** How a sandbox that was started and does not live came to its end. */

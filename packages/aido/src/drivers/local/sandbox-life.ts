@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { AidoError } from "@aido/sdk/protocol";
 import type { Cgroup } from "./cgroup.ts";
 import { endSandboxProcesses, until } from "./end-processes.ts";
 import { toHostname } from "./etc-files.ts";
@@ -27,27 +28,56 @@ export interface SandboxStartOptions extends SandboxPlace {
 /** Starts a sandbox that does not run. Whoever calls holds its lock. */
 export async function startSandbox(options: SandboxStartOptions): Promise<void> {
   const { state, paths, cgroup, machine, agentPath, signal } = options;
+  const userNamespace = machine.userNamespaces;
+  checkUser(state, userNamespace);
   await cleanCgroup(cgroup);
   const cgroupProcs = cgroup?.create(state.limits) ?? [];
   rmSync(paths.status, { force: true });
   // Written before the launch: whoever finds it without a supervisor looks for one that was not recorded.
-  const start = { startedAt: new Date().toISOString(), bootId: bootId(), supervisor: undefined };
+  const start = {
+    startedAt: new Date().toISOString(),
+    bootId: bootId(),
+    userNamespace,
+    supervisor: undefined,
+  };
   const starting = { ...state, start, end: undefined };
   writeState(paths.directory, starting);
+  const countsProcesses = machine.cgroups?.parents.pids !== undefined;
   const supervisor = await launchSandbox({
     ...{ bwrap: machine.bwrap, processor: machine.processor, agentPath, paths, cgroupProcs, signal },
     layout: {
-      ...{ state, agentPath, etc: paths.etc, work: paths.work, memoryCgroup: cgroup?.memoryDirectory },
+      ...{
+        state,
+        userNamespace,
+        agentPath,
+        etc: paths.etc,
+        work: paths.work,
+        memoryCgroup: cgroup?.memoryDirectory,
+      },
       hostname: toHostname(state.name),
       temporary: [
         ...(machine.canSizeTemporary ? ["--size", `${state.limits.memoryBytes}`] : []),
         ...(machine.canSetPermissions ? ["--perms", "1777"] : []),
       ],
-      prlimit: machine.cgroups?.parents.pids === undefined ? machine.prlimit : undefined,
+      prlimit: userNamespace && !countsProcesses ? machine.prlimit : undefined,
     },
-    rlimits: { core: 0, nofile: state.limits.openFiles },
+    rlimits: {
+      ...{ core: 0, nofile: state.limits.openFiles },
+      // Counts for the sandbox's user, which no other process of the host has; root is exempt.
+      ...(userNamespace || countsProcesses ? {} : { nproc: state.limits.pids }),
+    },
   });
   recordSupervisor(starting, paths, supervisor);
+}
+
+/** The user of a sandbox is a number of its user namespace; without one, that number is somebody else's. */
+function checkUser({ sandboxId, user, hostUid }: SandboxState, userNamespace: boolean): void {
+  if (userNamespace || (user.uid === hostUid && user.gid === hostUid)) return;
+  throw new AidoError(
+    "CONTAINER_START_FAILED",
+    `Sandbox ${sandboxId} was made with a user namespace, and this machine refuses them now`,
+    { hint: "Allow them again (`aido doctor` says how), or make a new sandbox.", details: { id: sandboxId } },
+  );
 }
 
 export function recordSupervisor(

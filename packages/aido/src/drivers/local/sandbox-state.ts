@@ -13,7 +13,7 @@ export interface SandboxState {
   image: string;
   network: Network;
   limits: ResourceLimits;
-  /** As seen inside. */
+  /** As seen inside; the host's number itself where it was made without a user namespace. */
   user: { uid: number; gid: number };
   /** The host's number for that user; undefined when it is the user that runs aido. */
   hostUid: number | undefined;
@@ -29,6 +29,8 @@ export interface SandboxState {
 export interface SandboxStart {
   startedAt: string;
   bootId: string;
+  /** Without one, the supervisor is root and only what it runs is the sandbox's user. */
+  userNamespace: boolean;
   /** First process of the sandbox's process namespace; undefined while the start is on its way. */
   supervisor: ProcessIdentity | undefined;
 }

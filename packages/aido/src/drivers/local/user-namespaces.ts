@@ -1,10 +1,3 @@
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { AidoError } from "@aido/sdk/protocol";
-import { hostPrograms } from "./bwrap-arguments.ts";
-
-const LIMIT_MS = 10_000;
-
 /** Settings that switch off what bubblewrap needs, and what to type to switch it on again. */
 const SWITCHES = [
   {
@@ -24,33 +17,7 @@ const SWITCHES = [
   },
 ] as const;
 
-/** Starts an empty sandbox as the user that sandboxes will have; rejects with what to type when that fails. */
-export async function checkUserNamespaces(
-  bwrap: string,
-  user: { uid: number; gid: number } | undefined,
-): Promise<void> {
-  const failure = await new Promise<string | undefined>((resolve) => {
-    execFile(
-      bwrap,
-      [
-        ...["--unshare-user", "--unshare-pid", "--unshare-net", "--uid", "1000", "--gid", "1000"],
-        ...hostPrograms(),
-        ...["--proc", "/proc", "--dev", "/dev", "--", "/usr/bin/true"],
-      ],
-      { env: {}, cwd: "/", timeout: LIMIT_MS, ...user },
-      (error, _stdout, stderr) => resolve(error === null ? undefined : stderr.trim() || error.message),
-    );
-  });
-  if (failure === undefined) return;
-  throw new AidoError(
-    "RUNTIME_UNAVAILABLE",
-    `bubblewrap cannot make namespaces on this machine: ${failure}`,
-    {
-      hint: namespaceHint((path) => readFileSync(path, "utf8")),
-    },
-  );
-}
-
+/** What to type so that user namespaces can be made. */
 export function namespaceHint(read: (path: string) => string): string {
   for (const { path, isOff, hint } of SWITCHES) {
     try {
