@@ -58,6 +58,8 @@ export class SupervisorConnection {
   private constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#stream = options.stream;
+    // Each exec that writes may wait for the stream to drain.
+    this.#stream.setMaxListeners(0);
     const reader = new FrameReader((type, body) => this.#receive(decodeSupervisorFrame(type, body)));
     this.#stream.on("data", (chunk: Buffer) => {
       this.#hasHeard = true;
