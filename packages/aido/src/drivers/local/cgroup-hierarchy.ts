@@ -1,4 +1,4 @@
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 export const CONTROLLERS = ["memory", "pids", "cpu", "cpuacct"] as const;
@@ -19,8 +19,8 @@ interface CgroupMount {
 /** `mountinfo` and `own` are the contents of /proc/self/mountinfo and /proc/self/cgroup. */
 export function findCgroupHierarchy(
   sources: { mountinfo: string; own: string } = {
-    mountinfo: readFileSync("/proc/self/mountinfo", "utf8"),
-    own: readFileSync("/proc/self/cgroup", "utf8"),
+    mountinfo: readText("/proc/self/mountinfo"),
+    own: readText("/proc/self/cgroup"),
   },
 ): CgroupHierarchy | undefined {
   const mounts = parseMounts(sources.mountinfo);
@@ -42,6 +42,11 @@ export function findCgroupHierarchy(
   }
   if (parents.cpu !== undefined) parents.cpuacct = parents.cpu;
   return Object.keys(parents).length > 0 ? { version: 2, parents } : undefined;
+}
+
+/** Empty where /proc is not mounted: no groups then, and whoever needs /proc says so. */
+function readText(path: string): string {
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
 }
 
 function parseMounts(mountinfo: string): CgroupMount[] {

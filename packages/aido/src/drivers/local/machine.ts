@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { release } from "node:os";
 import { AidoError } from "@aido/sdk/protocol";
 import type { DriverCapabilities } from "../../core/driver/driver.ts";
@@ -36,6 +37,11 @@ export async function examineMachine(options: MachineOptions): Promise<Machine> 
   if (process.platform !== "linux" || (process.arch !== "x64" && process.arch !== "arm64")) {
     throw new AidoError("RUNTIME_UNAVAILABLE", `The local driver needs Linux on x64 or arm64`, {
       hint: "Start Docker and use the Docker driver.",
+    });
+  }
+  if (!existsSync("/proc/self/mountinfo")) {
+    throw new AidoError("RUNTIME_UNAVAILABLE", "The local driver needs /proc, and it is not mounted", {
+      hint: "Type `mount -t proc proc /proc`.",
     });
   }
   const bwrap = await ensureProgram(
