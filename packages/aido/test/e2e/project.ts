@@ -12,14 +12,30 @@ export interface CallOptions {
 export class Project implements AsyncDisposable {
   readonly directory: string;
   readonly driver: string;
+  /** What comes before every command: which driver, or which server. */
+  readonly globals: readonly string[];
 
-  private constructor(directory: string, driver: string) {
+  private constructor(directory: string, driver: string, globals: readonly string[]) {
     this.directory = directory;
     this.driver = driver;
+    this.globals = globals;
   }
 
   static async make(driver = "local", files: Readonly<Record<string, string>> = {}): Promise<Project> {
-    const project = new Project(await mkdtemp(join(tmpdir(), "aido-e2e-")), driver);
+    return Project.#fill(driver, ["--driver", driver], files);
+  }
+
+  /** Whose commands all go to a server that has the local driver. */
+  static async on(url: string, files: Readonly<Record<string, string>> = {}): Promise<Project> {
+    return Project.#fill("local", ["--server", url], files);
+  }
+
+  static async #fill(
+    driver: string,
+    globals: readonly string[],
+    files: Readonly<Record<string, string>>,
+  ): Promise<Project> {
+    const project = new Project(await mkdtemp(join(tmpdir(), "aido-e2e-")), driver, globals);
     for (const [name, text] of Object.entries(files)) await project.write(name, text);
     return project;
   }
@@ -45,7 +61,7 @@ export class Project implements AsyncDisposable {
   start(argv: readonly string[], options: CallOptions = {}): AidoProcess {
     const { PATH, HOME } = process.env;
     const env = { PATH, HOME, AIDO_DRIVER: undefined, ...options.env };
-    return new AidoProcess(["--driver", this.driver, ...argv], { cwd: this.directory, env });
+    return new AidoProcess([...this.globals, ...argv], { cwd: this.directory, env });
   }
 
   /** Runs `aido` to its end. */

@@ -27,7 +27,7 @@ export async function onTerminal(
   const driver = new URL("./terminal.py", import.meta.url).pathname;
   const child = spawn("python3", [driver], { stdio: ["pipe", "pipe", "inherit"] });
   const closed = once(child, "close");
-  const full = [process.execPath, MAIN, "--driver", project.driver, ...argv];
+  const full = [process.execPath, MAIN, ...project.globals, ...argv];
   child.stdin.end(JSON.stringify({ argv: full, cwd: project.directory, steps }));
   const [output] = await Promise.all([text(child.stdout), closed]);
   return JSON.parse(output) as TerminalOutcome;
