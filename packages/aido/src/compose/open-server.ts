@@ -2,7 +2,10 @@ import { AidoError } from "@aido/sdk/protocol";
 import { openWithStore } from "../compose.ts";
 import type { Config, ServeConfig } from "../config/config.ts";
 import type { CoreAido } from "../core/core-aido.ts";
+import { DataDir } from "../core/data-dir.ts";
 import type { Logger } from "../core/logger.ts";
+import { PortTokens } from "../core/ports/port-tokens.ts";
+import { serverSecret } from "../core/ports/server-secret.ts";
 import { createApp } from "../http/app.ts";
 import { AuditTrail } from "../http/audit-trail.ts";
 import { BearerAuthenticator } from "../http/auth/authenticator.ts";
@@ -10,15 +13,19 @@ import { JwtVerifier } from "../http/auth/jwt-verifier.ts";
 import { KEEP_ANSWERS_MS } from "../http/idempotent.ts";
 import { HttpMetrics } from "../http/metrics.ts";
 import type { Operation } from "../http/operation.ts";
+import { PortProxy } from "../http/proxy/port-proxy.ts";
 import { sandboxQuota } from "../http/quota.ts";
 import { TokenBuckets } from "../http/rate-limiter.ts";
 import { execRoutes } from "../http/routes/execs.ts";
 import { fileRoutes } from "../http/routes/files.ts";
 import { historyRoutes } from "../http/routes/history.ts";
+import { portRoutes } from "../http/routes/ports.ts";
 import { recordRoutes } from "../http/routes/records.ts";
+import { runRoutes } from "../http/routes/runs.ts";
 import { sandboxRoutes } from "../http/routes/sandboxes.ts";
+import { serverRoutes } from "../http/routes/server.ts";
 import { systemRoutes } from "../http/routes/system.ts";
-import { startServer } from "../http/server.ts";
+import { type ServerOptions, startServer } from "../http/server.ts";
 import { upgradeHandler } from "../http/streams/upgrades.ts";
 import type { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { Housekeeping } from "./housekeeping.ts";
@@ -61,22 +68,33 @@ async function serve(
   store: SqliteStore,
   isGuarded: boolean,
 ): Promise<OpenServer> {
-  let isDraining = false;
-  const draining = () => isDraining;
+  const drain = new AbortController();
+  const draining = () => drain.signal.aborted;
   const audit = new AuditTrail(store.audit, logger);
   const authenticator = new BearerAuthenticator({
     keys: store.apiKeys,
     jwt: jwtOf(config.serve),
     required: isGuarded,
+    allowedOrigins: config.serve.corsOrigins,
   });
   const metrics = new HttpMetrics(() => sandboxGauges(store));
   const operations: Operation[] = [];
+  const tokens = new PortTokens(await serverSecret(new DataDir(config.dataDir).serverSecret));
+  const ports = new PortProxy({
+    dial: (sandboxId, port, signal) => aido.ports.dial(sandboxId, port, signal),
+    tokens,
+    isDraining: draining,
+    onReply: (status, durationMs, code) => metrics.request("proxyPort", status, durationMs, code),
+  });
   const quota = sandboxQuota(aido, config.serve.maxSandboxes);
   operations.push(
     ...sandboxRoutes(aido, { quota, idempotency: store.idempotency }),
     ...execRoutes(aido),
+    ...runRoutes(aido, { quota, maxBodyBytes: config.serve.maxBodyBytes }),
+    ...serverRoutes(aido.driver, version),
     ...fileRoutes(aido),
     ...historyRoutes(aido, aido.history),
+    ...portRoutes(aido, tokens),
     ...recordRoutes(aido, audit),
     ...systemRoutes({
       version,
@@ -95,9 +113,15 @@ async function serve(
     logger,
     maxBodyBytes: config.serve.maxBodyBytes,
     corsOrigins: config.serve.corsOrigins,
-    isDraining: draining,
+    draining: drain.signal,
   });
-  const upgrade = upgradeHandler({ aido, authenticator, isDraining: draining, other: async () => false });
+  const upgrade = upgradeHandler({
+    aido,
+    authenticator,
+    isDraining: draining,
+    other: (request, socket, head) => ports.upgrade(request, socket, head),
+  });
+  const intercept: ServerOptions["intercept"] = (request, response) => ports.handle(request, response);
   const housekeeping = new Housekeeping({
     aido,
     logger,
@@ -105,13 +129,19 @@ async function serve(
   });
   await housekeeping.start();
   const { host, port } = config.serve;
-  const server = await startServer({ app, host, port, upgrade, logger, drainMs: DRAIN_MS });
+  const listening = startServer({ app, host, port, intercept, upgrade, logger, drainMs: DRAIN_MS });
+  const server = await listening.catch(async (thrown: unknown) => {
+    await housekeeping.stop();
+    metrics.close();
+    throw thrown;
+  });
   return {
     url: server.url,
     driver: aido.driver.name,
     isGuarded,
     close: async () => {
-      isDraining = true;
+      drain.abort();
+      ports.close();
       await server.drain();
       await housekeeping.stop();
       metrics.close();

@@ -4,6 +4,7 @@ import { type Context, Hono } from "hono";
 import type { Logger } from "../core/logger.ts";
 import type { AuditTrail } from "./audit-trail.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
+import { corsHeaders } from "./cors.ts";
 import { errorReply } from "./error-reply.ts";
 import type { HttpMetrics } from "./metrics.ts";
 import type { Operation } from "./operation.ts";
@@ -23,7 +24,7 @@ export interface AppOptions {
   /** Origins that browsers may call from; none by default. */
   corsOrigins: readonly string[];
   /** Aborted when the server drains; running requests go on, new ones are refused. */
-  isDraining: () => boolean;
+  draining: AbortSignal;
 }
 
 const REQUEST_ID = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -32,35 +33,53 @@ const REQUEST_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 export function createApp(options: AppOptions): Hono {
   const app = new Hono({ strict: false });
   app.use(async (http, next) => {
-    cors(http, options.corsOrigins);
-    if (http.req.method === "OPTIONS") return http.body(null, 204);
+    const headers = corsHeaders(http.req.header("origin"), options.corsOrigins);
+    if (http.req.method === "OPTIONS") return new Response(null, { status: 204, headers });
     await next();
+    for (const [name, value] of Object.entries(headers)) http.res.headers.set(name, value);
     return undefined;
   });
   for (const operation of options.operations) {
     app.on(operation.method.toUpperCase(), operation.path, (http) => serve(operation, http, options));
   }
+  const patterns = options.operations.map(({ method, path }) => ({
+    method: method.toUpperCase(),
+    pattern: new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}/?$`),
+  }));
   app.notFound((http) => {
-    const paths = new Set(options.operations.map((operation) => operation.path));
-    const message = `There is no ${http.req.method} ${http.req.path}`;
-    const hint = `GET /docs shows all ${paths.size} paths.`;
-    return errorReply(new AidoError("RESOURCE_NOT_FOUND", message, { hint }), randomUUID()).response;
+    const allowed = patterns.filter(({ pattern }) => pattern.test(http.req.path)).map(({ method }) => method);
+    const requestId = requestIdOf(http);
+    const { error, response } = errorReply(noSuchOperation(http, allowed), requestId);
+    if (allowed.length > 0) response.headers.set("allow", allowed.join(", "));
+    options.metrics.request("none", response.status, 0, error.code);
+    return response;
   });
   return app;
 }
 
+function noSuchOperation(http: Context, allowed: readonly string[]): AidoError {
+  const message = `There is no ${http.req.method} ${http.req.path}`;
+  if (allowed.length === 0) {
+    return new AidoError("RESOURCE_NOT_FOUND", message, { hint: "GET /docs shows all there is." });
+  }
+  return new AidoError("METHOD_NOT_ALLOWED", message, { hint: `This path takes ${allowed.join(", ")}.` });
+}
+
 async function serve(operation: Operation, http: Context, options: AppOptions): Promise<Response> {
   const started = performance.now();
-  const given = http.req.header("aido-request-id");
-  const requestId = given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
+  const requestId = requestIdOf(http);
+  const headers: Record<string, string> = { "aido-request-id": requestId };
   let request: RequestContext | undefined;
   let response: Response;
   let failure: AidoError | undefined;
   try {
-    if (options.isDraining() && operation.scope !== "public") {
+    if (options.draining.aborted && operation.scope !== "public") {
       throw new AidoError("SHUTTING_DOWN", "The server is shutting down", { hint: "Ask again in a moment." });
     }
     request = await admit(operation, http, options, requestId);
+    if (operation.scope !== "public") {
+      Object.assign(headers, options.rateLimiter.take(request.principal.owner));
+    }
     const body =
       operation.body === undefined ? undefined : await readJson(http.req.raw, options.maxBodyBytes);
     response = await operation.handle({
@@ -75,10 +94,16 @@ async function serve(operation: Operation, http: Context, options: AppOptions): 
     failure = reply.error;
     response = reply.response;
   }
+  if (options.draining.aborted) headers["connection"] = "close";
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
   const durationMs = performance.now() - started;
   finish(operation, http, options, { requestId, request, response, failure, durationMs });
-  response.headers.set("aido-request-id", requestId);
   return response;
+}
+
+function requestIdOf(http: Context): string {
+  const given = http.req.header("aido-request-id");
+  return given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
 async function admit(
@@ -88,17 +113,22 @@ async function admit(
   requestId: string,
 ): Promise<RequestContext> {
   const logger = options.logger.child({ requestId });
-  const signal = http.req.raw.signal;
+  const { draining } = options;
+  const { signal } = http.req.raw;
   if (operation.scope === "public") {
-    return { requestId, logger, signal, principal: { owner: "public", name: "public", scopes: [] } };
+    return {
+      requestId,
+      logger,
+      signal,
+      draining,
+      principal: { owner: "public", name: "public", scopes: [] },
+    };
   }
-  const principal = await options.authenticator.authenticate(http.req.raw.headers, signal);
+  const principal = await options.authenticator.authenticate(http.req.raw.headers);
   if (!principal.scopes.includes(operation.scope) && !principal.scopes.includes("admin")) {
     throw new AidoError("FORBIDDEN", `This key may not do that; it needs the scope ${operation.scope}`);
   }
-  for (const [name, value] of Object.entries(options.rateLimiter.take(principal.owner)))
-    http.header(name, value);
-  return { requestId, logger, signal, principal };
+  return { requestId, logger, signal, draining, principal };
 }
 
 interface Outcome {
@@ -118,7 +148,7 @@ function finish(operation: Operation, http: Context, options: AppOptions, outcom
       operation: operation.id,
       owner: request?.principal.owner ?? "unknown",
       name: request?.principal.name ?? "unknown",
-      sandbox: http.req.param("containerId"),
+      sandbox: request?.sandboxId ?? http.req.param("containerId")?.slice(0, 255),
       status: response.status,
       code: failure?.code,
       at: new Date(),
@@ -130,7 +160,7 @@ function finish(operation: Operation, http: Context, options: AppOptions, outcom
     durationMs: Math.round(durationMs),
     code: failure?.code,
   };
-  if (failure?.code === "INTERNAL_SERVER_ERROR") {
+  if (failure?.kind === "internal") {
     options.logger.error(
       { ...fields, requestId, error: failure.stack, cause: String(failure.cause) },
       "request failed",
@@ -146,13 +176,4 @@ function queryOf(http: Context): Record<string, string | string[]> {
   return Object.fromEntries(
     Object.entries(all).map(([name, values]) => [name, values.length === 1 ? (values[0] ?? "") : values]),
   );
-}
-
-function cors(http: Context, origins: readonly string[]): void {
-  const origin = http.req.header("origin");
-  if (origin === undefined || !(origins.includes(origin) || origins.includes("*"))) return;
-  http.header("access-control-allow-origin", origin);
-  http.header("access-control-allow-headers", "authorization, content-type, idempotency-key, last-event-id");
-  http.header("access-control-allow-methods", "GET, POST, PUT, DELETE");
-  http.header("vary", "origin");
 }

@@ -3,13 +3,8 @@ import { z } from "zod";
 
 /** The one place where an error becomes an HTTP reply. An internal error's message stays in the log. */
 export function errorReply(thrown: unknown, requestId: string): { error: AidoError; response: Response } {
-  const error = thrown instanceof z.ZodError ? validationError(thrown) : toAidoError(thrown);
-  const body: ErrorBody =
-    error.code === "INTERNAL_SERVER_ERROR"
-      ? new AidoError("INTERNAL_SERVER_ERROR", "The server failed to do this", {
-          hint: `The server's log has the reason under request ${requestId}.`,
-        }).toBody(requestId)
-      : error.toBody(requestId);
+  const error = wireError(thrown);
+  const body = errorBody(error, requestId);
   const headers: Record<string, string> = {
     "content-type": "application/json",
     "aido-request-id": requestId,
@@ -17,8 +12,25 @@ export function errorReply(thrown: unknown, requestId: string): { error: AidoErr
   if (error.code === "MISSING_AUTH" || error.code === "INVALID_API_KEY")
     headers["www-authenticate"] = "Bearer";
   const retryAfter = error.details["retryAfterSeconds"];
-  if (ERROR_KINDS[error.kind].retry) headers["retry-after"] = String(retryAfter ?? 1);
+  if (ERROR_KINDS[error.kind].retry || retryAfter !== undefined)
+    headers["retry-after"] = String(retryAfter ?? 1);
   return { error, response: new Response(JSON.stringify(body), { status: statusOf(error), headers }) };
+}
+
+export function wireError(thrown: unknown): AidoError {
+  return thrown instanceof z.ZodError ? validationError(thrown) : toAidoError(thrown);
+}
+
+/** Replies, last events of streams and messages of sockets all say it this way; `details.cause` is always there. */
+export function errorBody(error: AidoError, requestId: string): ErrorBody {
+  const told =
+    error.code === "INTERNAL_SERVER_ERROR"
+      ? new AidoError("INTERNAL_SERVER_ERROR", "The server failed to do this", {
+          hint: `The server's log has the reason under request ${requestId}.`,
+        })
+      : error;
+  const { error: body } = told.toBody(requestId);
+  return { error: { ...body, details: { cause: told.message, ...body.details } } };
 }
 
 /** All problems at once, each with its place in the request. */
@@ -28,7 +40,9 @@ export function validationError(error: z.ZodError): AidoError {
     return place === "" ? issue.message : `${place}: ${issue.message}`;
   });
   const code = codeFor(error);
-  return new AidoError(code, `The request is not valid: ${problems.join("; ")}`, { details: { problems } });
+  return new AidoError(code, `The request is not valid: ${problems.join("; ")}`, {
+    details: { cause: problems.join("; "), problems },
+  });
 }
 
 function codeFor(error: z.ZodError) {
@@ -40,6 +54,8 @@ function codeFor(error: z.ZodError) {
 
 function statusOf(error: AidoError): number {
   if (error.code === "CONTAINER_EXPIRED") return 410;
+  if (error.code === "METHOD_NOT_ALLOWED") return 405;
   if (error.code === "PAYLOAD_TOO_LARGE") return 413;
+  if (error.code === "PORT_UNREACHABLE") return 502;
   return error.status;
 }

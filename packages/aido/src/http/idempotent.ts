@@ -6,6 +6,8 @@ const KEY = /^[\x21-\x7e]{1,128}$/;
 /** Keys are remembered this long. */
 export const KEEP_ANSWERS_MS = 24 * 60 * 60_000;
 const RETRY_AFTER_SECONDS = 1;
+/** No request takes this long: whoever began it is gone. */
+const ABANDONED_AFTER_MS = 15 * 60_000;
 
 /**
  * Runs `work` once for a key of an owner. A repeated request gets the first answer; one that comes while the first is at
@@ -26,13 +28,13 @@ export async function idempotent(
   }
   const asked = JSON.stringify([request.operation, request.body]);
   const fingerprint = createHash("sha256").update(asked).digest("hex");
-  const known = await store.begin(owner, key, fingerprint, new Date());
+  const known = await begin(store, owner, key, fingerprint);
   if (known !== undefined) {
     if (known.fingerprint !== fingerprint) {
       throw new AidoError("EXECUTION_CONFLICT", "This idempotency key was used for another request");
     }
     if (known.answer === undefined) {
-      throw new AidoError("SHUTTING_DOWN", "The first request with this key is still at work", {
+      throw new AidoError("CONTAINER_BUSY", "The first request with this key is still at work", {
         hint: "Ask again in a moment.",
         details: { retryAfterSeconds: RETRY_AFTER_SECONDS },
       });
@@ -51,4 +53,16 @@ export async function idempotent(
     await store.abandon(owner, key);
     throw thrown;
   }
+}
+
+async function begin(store: IdempotencyStore, owner: string, key: string, fingerprint: string) {
+  const now = new Date();
+  const known = await store.begin(owner, key, fingerprint, now);
+  const isAbandoned =
+    known !== undefined &&
+    known.answer === undefined &&
+    now.getTime() - known.at.getTime() > ABANDONED_AFTER_MS;
+  if (!isAbandoned) return known;
+  await store.abandon(owner, key);
+  return store.begin(owner, key, fingerprint, now);
 }

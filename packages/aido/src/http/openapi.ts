@@ -57,9 +57,9 @@ function describe(operation: Operation): object {
 
 function requestBody(operation: Operation): object {
   if (operation.body !== undefined) {
-    return {
-      requestBody: { required: true, content: { "application/json": { schema: schema(operation.body) } } },
-    };
+    // No body is read as an empty one.
+    const required = !operation.body.safeParse({}).success;
+    return { requestBody: { required, content: { "application/json": { schema: schema(operation.body) } } } };
   }
   if (operation.rawBody !== undefined) {
     return { requestBody: { required: true, content: { [operation.rawBody]: {} } } };

@@ -1,10 +1,12 @@
 import type { Aido } from "@aido/sdk";
-import { AidoError, type SandboxInfo } from "@aido/sdk/protocol";
+import { AidoError, isAidoError, type SandboxInfo } from "@aido/sdk/protocol";
 import type { Principal } from "./auth/principal.ts";
+import type { RequestContext } from "./request-context.ts";
 
 /** Labels with this prefix are aido's own: set by the server, never by a caller, never shown. */
 const OWN_LABEL_PREFIX = "dev.aido.";
 const OWNER_LABEL = "dev.aido.owner";
+const SHOWN_MATCHES = 5;
 
 export function ownerLabels(principal: Principal): Record<string, string> {
   return { [OWNER_LABEL]: principal.owner };
@@ -22,14 +24,60 @@ export function refuseOwnLabels(labels: Readonly<Record<string, string>> | undef
   });
 }
 
-/** The sandbox, if it is the caller's. Somebody else's does not exist for them. */
+/** As `ownSandbox`, noting for the audit log what the request is about. */
+export async function requestedSandbox(
+  aido: Aido,
+  request: RequestContext,
+  reference: string,
+): Promise<SandboxInfo> {
+  const sandbox = await ownSandbox(aido, request.principal, reference);
+  request.sandboxId = sandbox.id;
+  return sandbox;
+}
+
+/** The sandbox, if it is the caller's. Somebody else's does not exist for them, and cannot be told from none. */
 export async function ownSandbox(aido: Aido, principal: Principal, reference: string): Promise<SandboxInfo> {
-  const sandbox = await aido.sandboxes.get(reference);
-  if (!principal.scopes.includes("admin") && sandbox.labels[OWNER_LABEL] !== principal.owner) {
-    throw new AidoError("CONTAINER_NOT_FOUND", `There is no sandbox ${reference}`, {
-      hint: "GET /api/sandbox lists yours.",
-      details: { containerId: reference },
+  if (principal.scopes.includes("admin")) return aido.sandboxes.get(reference);
+  const sandbox = await aido.sandboxes
+    .get(reference)
+    .catch((thrown: unknown) => explain(aido, principal, reference, thrown));
+  if (sandbox.labels[OWNER_LABEL] !== principal.owner) throw notThere(reference);
+  return sandbox;
+}
+
+/** What core says about a reference may be about sandboxes of others; only what is the caller's own is passed on. */
+async function explain(
+  aido: Aido,
+  principal: Principal,
+  reference: string,
+  thrown: unknown,
+): Promise<SandboxInfo> {
+  if (isAidoError(thrown, "CONTAINER_AMBIGUOUS")) {
+    const own = await aido.sandboxes.list({ labels: ownerLabels(principal) });
+    const matches = own.filter(({ id }) => id.startsWith(reference));
+    const [first] = matches;
+    if (first === undefined) throw notThere(reference);
+    if (matches.length === 1) return first;
+    const ids = matches.slice(0, SHOWN_MATCHES).map(({ id }) => id);
+    throw new AidoError("CONTAINER_AMBIGUOUS", `${reference} is the beginning of several sandboxes`, {
+      hint: "Give more of the id.",
+      details: { matches: ids },
     });
   }
-  return sandbox;
+  if (isAidoError(thrown, "CONTAINER_EXPIRED")) {
+    const gone = await aido.sandboxes.list({ labels: ownerLabels(principal), states: ["deleted"] });
+    throw gone.some(({ id }) => id === reference) ? thrown : notThere(reference);
+  }
+  throw isAidoError(thrown, "CONTAINER_NOT_FOUND") ? notThere(reference) : thrown;
+}
+
+function notThere(reference: string): AidoError {
+  return new AidoError(
+    "CONTAINER_NOT_FOUND",
+    `There is no sandbox ${JSON.stringify(reference.slice(0, 100))}`,
+    {
+      hint: "GET /api/sandbox lists yours.",
+      details: { containerId: reference.slice(0, 100) },
+    },
+  );
 }

@@ -9,7 +9,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of (request.body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of bodyChunks(request)) {
     length += chunk.length;
     if (length > limit) throw tooLarge();
     chunks.push(chunk);
@@ -19,5 +19,28 @@ export async function readJson(request: Request, limit: number): Promise<unknown
     return JSON.parse(Buffer.concat(chunks).toString("utf8"));
   } catch (cause) {
     throw new AidoError("VALIDATION_ERROR", "The body is not JSON", { cause });
+  }
+}
+
+/** The body as it arrives; a client that goes away in the middle of it has cancelled its request. */
+export async function* bodyChunks(request: Request): AsyncGenerator<Uint8Array> {
+  if (request.body === null) return;
+  const reader = request.body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await next(reader);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.releaseLock();
+  }
+}
+
+async function next(reader: ReadableStreamDefaultReader<Uint8Array>) {
+  try {
+    return await reader.read();
+  } catch (cause) {
+    throw new AidoError("CANCELLED", "The request's body ended before it was complete", { cause });
   }
 }

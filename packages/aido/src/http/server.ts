@@ -1,7 +1,7 @@
-import type { IncomingMessage, Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { AidoError } from "@aido/sdk/protocol";
-import { createAdaptorServer } from "@hono/node-server";
+import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import type { Logger } from "../core/logger.ts";
 
@@ -9,7 +9,12 @@ export interface ServerOptions {
   app: Hono;
   host: string;
   port: number;
-  upgrade: { handle: (request: IncomingMessage, socket: Duplex, head: Buffer) => void; close: () => void };
+  /** Looks at each request first; true when it takes it. */
+  intercept: (request: IncomingMessage, response: ServerResponse) => boolean;
+  upgrade: {
+    handle: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+    close: (graceMs: number) => void;
+  };
   logger: Logger;
   /** How long running requests may take to end on shutdown. */
   drainMs: number;
@@ -24,9 +29,14 @@ export interface RunningServer {
 /** A client that sends its headers or body slower than this is cut off. */
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 10 * 60_000;
+/** How long a WebSocket client may take to answer that the server leaves. */
+const GOODBYE_MS = 2_000;
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const server = createAdaptorServer({ fetch: options.app.fetch }) as Server;
+  const answer = getRequestListener(options.app.fetch);
+  const server = createServer((request, response) => {
+    if (!options.intercept(request, response)) void answer(request, response);
+  });
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = 65_000;
@@ -45,7 +55,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
           resolve();
         });
         server.closeIdleConnections();
-        options.upgrade.close();
+        options.upgrade.close(Math.min(options.drainMs, GOODBYE_MS));
       }),
   };
 }

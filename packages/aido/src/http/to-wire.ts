@@ -39,6 +39,10 @@ export function usageToWire(
   return { cpuUsage: share.toFixed(2), memoryUsage: `${Math.round(stats.memoryBytes / (1024 * 1024))}m` };
 }
 
+export function statsToWire(stats: SandboxStats) {
+  return { ...stats, at: stats.at.toISOString() };
+}
+
 export type ExecState = Omit<ExecReply, "status" | "stdout" | "stderr" | "stdoutOffset" | "stderrOffset">;
 
 export function execToWire(exec: ExecInfo): ExecState {

@@ -3,10 +3,11 @@ import { AidoError } from "@aido/sdk/protocol";
 import type { ApiKeys } from "../../core/access/api-keys.ts";
 import type { JwtVerifier } from "./jwt-verifier.ts";
 import { LOCAL_PRINCIPAL, type Principal } from "./principal.ts";
+import { refuseForeignPages } from "./refuse-foreign-pages.ts";
 
 export interface Authenticator {
   /** Raises MISSING_AUTH, INVALID_AUTH_FORMAT or INVALID_API_KEY. */
-  authenticate(headers: Headers, signal: AbortSignal): Promise<Principal>;
+  authenticate(headers: Headers): Promise<Principal>;
 }
 
 const KEY = /^aido_([a-z0-9]{8})_([A-Za-z0-9_-]{43})$/;
@@ -15,29 +16,45 @@ const KEY = /^aido_([a-z0-9]{8})_([A-Za-z0-9_-]{43})$/;
 export class BearerAuthenticator implements Authenticator {
   readonly #keys: ApiKeys;
   readonly #jwt: JwtVerifier | undefined;
-  readonly #required: boolean;
+  readonly #allowedOrigins: readonly string[];
   readonly #now: () => Date;
+  #isRequired: boolean;
 
-  constructor(options: { keys: ApiKeys; jwt: JwtVerifier | undefined; required: boolean; now?: () => Date }) {
+  /** `required`: false lets callers without a key in, until the first key is made. */
+  constructor(options: {
+    keys: ApiKeys;
+    jwt: JwtVerifier | undefined;
+    required: boolean;
+    allowedOrigins?: readonly string[];
+    now?: () => Date;
+  }) {
     this.#keys = options.keys;
     this.#jwt = options.jwt;
-    this.#required = options.required;
+    this.#isRequired = options.required;
+    this.#allowedOrigins = options.allowedOrigins ?? [];
     this.#now = options.now ?? (() => new Date());
   }
 
-  async authenticate(headers: Headers, signal: AbortSignal): Promise<Principal> {
+  async authenticate(headers: Headers): Promise<Principal> {
     const credential = credentialOf(headers);
     if (credential === undefined) {
-      if (!this.#required) return LOCAL_PRINCIPAL;
+      if (!(await this.#mustHaveKey())) {
+        refuseForeignPages(headers, this.#allowedOrigins);
+        return LOCAL_PRINCIPAL;
+      }
       throw new AidoError("MISSING_AUTH", "This server needs a key", {
         hint: "Send Authorization: Bearer <key>; `aido key create` makes one.",
       });
     }
     const match = KEY.exec(credential);
     if (match?.[1] !== undefined && match[2] !== undefined) return this.#byKey(match[1], match[2]);
-    if (this.#jwt !== undefined && credential.split(".").length === 3)
-      return this.#jwt.verify(credential, signal);
+    if (this.#jwt !== undefined && credential.split(".").length === 3) return this.#jwt.verify(credential);
     throw invalid();
+  }
+
+  async #mustHaveKey(): Promise<boolean> {
+    this.#isRequired ||= (await this.#keys.list()).some((key) => key.revokedAt === undefined);
+    return this.#isRequired;
   }
 
   async #byKey(id: string, secret: string): Promise<Principal> {

@@ -1,13 +1,7 @@
-import {
-  createHmac,
-  createPublicKey,
-  type JsonWebKey,
-  type KeyObject,
-  timingSafeEqual,
-  verify,
-} from "node:crypto";
+import { createHmac, timingSafeEqual, verify } from "node:crypto";
 import { AidoError } from "@aido/sdk/protocol";
 import { SCOPES, type Scope } from "../../core/access/api-keys.ts";
+import { KeySet } from "./key-set.ts";
 import type { Principal } from "./principal.ts";
 
 export interface JwtOptions {
@@ -32,23 +26,23 @@ interface Claims {
 }
 
 const LEEWAY_SECONDS = 30;
-const JWKS_TTL_MS = 5 * 60_000;
-const JWKS_MIN_REFRESH_MS = 10_000;
 const MAX_TOKEN_BYTES = 8_192;
 
 /** Checks tokens of an issuer the operator trusts. The token never chooses the algorithm's family. */
 export class JwtVerifier {
   readonly #options: JwtOptions;
   readonly #now: () => number;
-  #keys = new Map<string, { key: KeyObject; algorithm: string }>();
-  #fetchedAt = Number.NEGATIVE_INFINITY;
+  readonly #keys: KeySet | undefined;
 
   constructor(options: JwtOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => Date.now());
+    const { jwksUrl: url } = options;
+    this.#keys =
+      url === undefined ? undefined : new KeySet({ url, fetch: options.fetch ?? fetch, now: this.#now });
   }
 
-  async verify(token: string, signal: AbortSignal): Promise<Principal> {
+  async verify(token: string): Promise<Principal> {
     const [head, body, signature] = token.split(".");
     if (
       head === undefined ||
@@ -64,7 +58,7 @@ export class JwtVerifier {
     const good =
       header.alg === "HS256"
         ? this.#checkHmac(signed, mac)
-        : await this.#checkSignature(header.alg, String(header.kid ?? ""), signed, mac, signal);
+        : await this.#checkSignature(header.alg, String(header.kid ?? ""), signed, mac);
     if (!good) throw refused("its signature is wrong");
     return this.#principal(decode(body) as Claims);
   }
@@ -75,44 +69,12 @@ export class JwtVerifier {
     return expected.length === mac.length && timingSafeEqual(expected, mac);
   }
 
-  async #checkSignature(
-    algorithm: unknown,
-    kid: string,
-    signed: Buffer,
-    mac: Buffer,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const known = await this.#key(kid, signal);
+  async #checkSignature(algorithm: unknown, kid: string, signed: Buffer, mac: Buffer): Promise<boolean> {
+    if (algorithm !== "RS256" && algorithm !== "ES256") return false;
+    const known = await this.#keys?.get(kid);
     if (known === undefined || known.algorithm !== algorithm) return false;
     const key = algorithm === "ES256" ? { key: known.key, dsaEncoding: "ieee-p1363" as const } : known.key;
     return verify("sha256", signed, key, mac);
-  }
-
-  async #key(kid: string, signal: AbortSignal) {
-    if (this.#options.jwksUrl === undefined) return undefined;
-    const age = this.#now() - this.#fetchedAt;
-    if (age > JWKS_TTL_MS || (!this.#keys.has(kid) && age > JWKS_MIN_REFRESH_MS)) {
-      await this.#fetchKeys(this.#options.jwksUrl, signal);
-    }
-    return this.#keys.get(kid);
-  }
-
-  async #fetchKeys(url: string, signal: AbortSignal): Promise<void> {
-    this.#fetchedAt = this.#now();
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(5_000)]);
-    const reply = await (this.#options.fetch ?? fetch)(url, { signal: limit });
-    if (!reply.ok) throw refused(`its issuer's keys could not be read (HTTP ${reply.status})`);
-    const { keys } = (await reply.json()) as {
-      keys?: (JsonWebKey & { kid?: string; kty?: string; crv?: string })[];
-    };
-    const fresh = new Map<string, { key: KeyObject; algorithm: string }>();
-    for (const jwk of keys ?? []) {
-      const algorithm =
-        jwk.kty === "RSA" ? "RS256" : jwk.kty === "EC" && jwk.crv === "P-256" ? "ES256" : undefined;
-      if (algorithm === undefined) continue;
-      fresh.set(jwk.kid ?? "", { key: createPublicKey({ key: jwk, format: "jwk" }), algorithm });
-    }
-    this.#keys = fresh;
   }
 
   #principal(claims: Claims): Principal {

@@ -1,7 +1,6 @@
-import { type Aido, runExec } from "@aido/sdk";
-import type { ExecInfo, ExecRequest, OutputRange } from "@aido/sdk/protocol";
+import type { Aido } from "@aido/sdk";
+import { AidoError, type OutputRange } from "@aido/sdk/protocol";
 import {
-  type ExecBody,
   execBody,
   execListReply,
   execOutputQuery,
@@ -11,20 +10,25 @@ import {
   signalBody,
 } from "@aido/sdk/schemas";
 import type { Context } from "hono";
+import { z } from "zod";
 import { type Operation, operation } from "../operation.ts";
-import { ownSandbox } from "../ownership.ts";
+import { requestedSandbox } from "../ownership.ts";
+import { bodyChunks } from "../read-json.ts";
+import type { RequestContext } from "../request-context.ts";
 import { eventStream } from "../streams/event-stream.ts";
 import { execEvents } from "../streams/exec-events.ts";
 import { execOutcome, execToWire } from "../to-wire.ts";
+import { beginExec } from "./begin-exec.ts";
+import { readOutput } from "./exec-output.ts";
 
 const TAG = "execs";
-/** Of each stream in one answer; the rest is read by offset. */
-export const MAX_REPLY_BYTES = 8 * 1024 * 1024;
+const stdinQuery = z.strictObject({ close: z.enum(["true", "false"]).optional() });
 const PATH = "/api/sandbox/:containerId/exec/:execId";
 
 export function execRoutes(aido: Aido): Operation[] {
-  const own = (http: Context, input: { request: { principal: Parameters<typeof ownSandbox>[1] } }) =>
-    ownSandbox(aido, input.request.principal, http.req.param("containerId") ?? "");
+  const begin = beginExec(aido);
+  const own = (http: Context, input: { request: RequestContext }) =>
+    requestedSandbox(aido, input.request, http.req.param("containerId") ?? "");
   const execIdOf = (http: Context): string => http.req.param("execId") ?? "";
 
   return [
@@ -41,17 +45,15 @@ export function execRoutes(aido: Aido): Operation[] {
         202: { schema: execReply, description: "It runs in the background" },
       },
       handle: async ({ body, request, http }) => {
-        const sandbox = await ownSandbox(aido, request.principal, body.containerId);
-        for (const [path, content] of Object.entries(body.files ?? {})) {
-          await aido.files.write(sandbox.id, path, Buffer.from(content, "utf8"), { signal: request.signal });
-        }
-        const exec = toExecRequest(body);
+        const sandbox = await requestedSandbox(aido, request, body.containerId);
+        const started = await begin(sandbox.id, body, request.signal);
         if (body.background === true) {
-          const started = await aido.execs.start(sandbox.id, exec, request.signal);
-          await feedStdin(aido, started, body.stdin);
-          return http.json({ ...execToWire(started), status: "running", ...NO_OUTPUT }, 202);
+          return http.json({ ...execToWire(started), ...execOutcome(started), ...NO_OUTPUT }, 202);
         }
-        return http.json(await runToEnd(aido, sandbox.id, exec, body.stdin, request.signal));
+        // A client that goes away stops waiting; the command goes on and its output is recorded.
+        const info = await aido.execs.wait(sandbox.id, started.id, request.signal);
+        const output = await readOutput(aido, info, {}, "utf8", request.signal);
+        return http.json({ ...execToWire(info), ...execOutcome(info), ...output });
       },
     }),
     operation({
@@ -110,7 +112,25 @@ export function execRoutes(aido: Aido): Operation[] {
         const sandbox = await own(input.http, input);
         const info = await aido.execs.get(sandbox.id, execIdOf(input.http));
         const resumed = offsetsOfEventId(input.http.req.header("last-event-id")) ?? input.query;
-        return eventStream(execEvents(aido, info, resumed, input.request.signal), input.request);
+        return eventStream((signal) => execEvents(aido, info, resumed, signal), input.request);
+      },
+    }),
+    operation({
+      id: "openExecSocket",
+      method: "get",
+      path: `${PATH}/ws`,
+      tag: TAG,
+      summary: "WebSocket: output from the given offsets, and messages stdin, closeStdin, resize, signal",
+      scope: "write",
+      query: execOutputQuery,
+      replies: {
+        101: { description: "Messages `output`, then one `end`; binary messages are standard input" },
+      },
+      quiet: true,
+      handle: () => {
+        throw new AidoError("VALIDATION_ERROR", "This path speaks WebSocket", {
+          hint: "Connect with a WebSocket client, or read …/stream for server-sent events.",
+        });
       },
     }),
     operation({
@@ -154,18 +174,17 @@ export function execRoutes(aido: Aido): Operation[] {
       tag: TAG,
       summary: "Write the body to a command's standard input; `?close=true` ends it",
       scope: "write",
+      query: stdinQuery,
       rawBody: "application/octet-stream",
       replies: { 200: { schema: okReply, description: "The sandbox has taken the bytes" } },
       quiet: true,
       handle: async (input) => {
         const sandbox = await own(input.http, input);
         const execId = execIdOf(input.http);
-        const body = input.http.req.raw.body as AsyncIterable<Uint8Array> | null;
-        if (body !== null) {
-          for await (const chunk of body)
-            await aido.execs.writeStdin(sandbox.id, execId, chunk, input.request.signal);
+        for await (const chunk of bodyChunks(input.http.req.raw)) {
+          await aido.execs.writeStdin(sandbox.id, execId, chunk, input.request.signal);
         }
-        if (input.http.req.query("close") === "true") await aido.execs.closeStdin(sandbox.id, execId);
+        if (input.query.close === "true") await aido.execs.closeStdin(sandbox.id, execId);
         return input.http.json({ status: "success" });
       },
     }),
@@ -173,86 +192,6 @@ export function execRoutes(aido: Aido): Operation[] {
 }
 
 const NO_OUTPUT = { stdout: "", stderr: "", stdoutOffset: 0, stderrOffset: 0 };
-
-function toExecRequest(body: ExecBody): ExecRequest {
-  return {
-    argv: body.command,
-    id: body.id,
-    env: body.env,
-    cwd: body.cwd,
-    user: body.user,
-    pty: body.pty,
-    stdin: body.stdin !== undefined && body.stdin !== false,
-    timeoutMs: body.timeout,
-    killGraceMs: body.killGrace,
-    history: body.gitTracking,
-  };
-}
-
-async function feedStdin(aido: Aido, exec: ExecInfo, stdin: ExecBody["stdin"]): Promise<void> {
-  if (typeof stdin !== "string") return;
-  await aido.execs.writeStdin(exec.sandboxId, exec.id, Buffer.from(stdin, "utf8"));
-  await aido.execs.closeStdin(exec.sandboxId, exec.id);
-}
-
-/** A client that goes away stops waiting; the command goes on and its output is recorded. */
-async function runToEnd(
-  aido: Aido,
-  sandbox: string,
-  exec: ExecRequest,
-  stdin: ExecBody["stdin"],
-  signal: AbortSignal,
-) {
-  if (typeof stdin === "string") {
-    const started = await aido.execs.start(sandbox, exec, signal);
-    await feedStdin(aido, started, stdin);
-    const info = await aido.execs.wait(sandbox, started.id, signal);
-    return {
-      ...execToWire(info),
-      ...execOutcome(info),
-      ...(await readOutput(aido, info, {}, "utf8", signal)),
-    };
-  }
-  const done = await runExec(aido.execs, sandbox, exec, { maxBytes: MAX_REPLY_BYTES, signal });
-  return {
-    ...execToWire(done.info),
-    ...execOutcome(done.info),
-    stdout: Buffer.from(done.stdout).toString("utf8"),
-    stderr: Buffer.from(done.stderr).toString("utf8"),
-    stdoutOffset: done.stdout.length,
-    stderrOffset: done.stderr.length,
-    ...(done.truncated.stdout || done.truncated.stderr ? { truncated: true } : {}),
-  };
-}
-
-async function readOutput(
-  aido: Aido,
-  info: ExecInfo,
-  range: OutputRange,
-  encoding: "utf8" | "base64",
-  signal: AbortSignal,
-) {
-  const parts = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
-  const next = { stdout: range.stdoutOffset ?? 0, stderr: range.stderrOffset ?? 0 };
-  const left = { stdout: MAX_REPLY_BYTES, stderr: MAX_REPLY_BYTES };
-  let truncated = false;
-  const asked = { stdoutOffset: next.stdout, stderrOffset: next.stderr };
-  for await (const chunk of aido.execs.output(info.sandboxId, info.id, asked, signal)) {
-    const kept = chunk.data.subarray(0, left[chunk.stream]);
-    truncated ||= kept.length < chunk.data.length;
-    parts[chunk.stream].push(Uint8Array.from(kept));
-    left[chunk.stream] -= kept.length;
-    next[chunk.stream] += kept.length;
-    if (left.stdout === 0 && left.stderr === 0) break;
-  }
-  return {
-    stdout: Buffer.concat(parts.stdout).toString(encoding),
-    stderr: Buffer.concat(parts.stderr).toString(encoding),
-    stdoutOffset: next.stdout,
-    stderrOffset: next.stderr,
-    ...(truncated ? { truncated } : {}),
-  };
-}
 
 async function waitUpTo(
   aido: Aido,

@@ -11,7 +11,8 @@ import {
 } from "@aido/sdk/schemas";
 import type { Context } from "hono";
 import { type Input, type Operation, operation } from "../operation.ts";
-import { ownSandbox } from "../ownership.ts";
+import { requestedSandbox } from "../ownership.ts";
+import { bodyChunks } from "../read-json.ts";
 import { eventStream } from "../streams/event-stream.ts";
 import { firstChunkThenStream } from "../streams/first-chunk.ts";
 import { fileToWire } from "../to-wire.ts";
@@ -19,10 +20,12 @@ import { fileToWire } from "../to-wire.ts";
 const TAG = "files";
 const BASE = "/api/sandbox/:containerId/files";
 const BYTES = "application/octet-stream";
+/** What a sandbox has written is never shown as a page of this server. */
+const INERT = { "x-content-type-options": "nosniff", "content-disposition": "attachment" };
 
 export function fileRoutes(aido: Aido): Operation[] {
   const own = async (input: Pick<Input<undefined, undefined, undefined>, "http" | "request">) =>
-    (await ownSandbox(aido, input.request.principal, input.http.req.param("containerId") ?? "")).id;
+    (await requestedSandbox(aido, input.request, input.http.req.param("containerId") ?? "")).id;
   const done = (http: Context) => http.json({ status: "success" });
 
   return [
@@ -36,8 +39,12 @@ export function fileRoutes(aido: Aido): Operation[] {
       query: pathQuery,
       replies: { 200: { contentType: BYTES, description: "Its bytes" } },
       handle: async (input) => {
-        const content = aido.files.read(await own(input), input.query.path, input.request.signal);
-        return new Response(await firstChunkThenStream(content), { headers: { "content-type": BYTES } });
+        const id = await own(input);
+        const content = await firstChunkThenStream(
+          (signal) => aido.files.read(id, input.query.path, signal),
+          input.request.signal,
+        );
+        return new Response(content, { headers: { "content-type": BYTES, ...INERT } });
       },
     }),
     operation({
@@ -51,7 +58,7 @@ export function fileRoutes(aido: Aido): Operation[] {
       rawBody: BYTES,
       replies: { 200: { schema: okReply, description: "Written in one step" } },
       handle: async (input) => {
-        await aido.files.write(await own(input), input.query.path, bodyOf(input.http), {
+        await aido.files.write(await own(input), input.query.path, bodyChunks(input.http.req.raw), {
           signal: input.request.signal,
           ...(input.query.mode === undefined ? {} : { mode: Number.parseInt(input.query.mode, 8) }),
         });
@@ -141,10 +148,12 @@ export function fileRoutes(aido: Aido): Operation[] {
       query: pathQuery,
       replies: { 200: { contentType: "application/x-tar", description: "Names are relative to the folder" } },
       handle: async (input) => {
-        const archive = aido.files.tarOut(await own(input), input.query.path, input.request.signal);
-        return new Response(await firstChunkThenStream(archive), {
-          headers: { "content-type": "application/x-tar" },
-        });
+        const id = await own(input);
+        const archive = await firstChunkThenStream(
+          (signal) => aido.files.tarOut(id, input.query.path, signal),
+          input.request.signal,
+        );
+        return new Response(archive, { headers: { "content-type": "application/x-tar", ...INERT } });
       },
     }),
     operation({
@@ -158,7 +167,12 @@ export function fileRoutes(aido: Aido): Operation[] {
       rawBody: "application/x-tar",
       replies: { 200: { schema: okReply, description: "Extracted" } },
       handle: async (input) => {
-        await aido.files.tarIn(await own(input), input.query.path, bodyOf(input.http), input.request.signal);
+        await aido.files.tarIn(
+          await own(input),
+          input.query.path,
+          bodyChunks(input.http.req.raw),
+          input.request.signal,
+        );
         return done(input.http);
       },
     }),
@@ -173,8 +187,11 @@ export function fileRoutes(aido: Aido): Operation[] {
       replies: { 200: { contentType: "text/event-stream", description: "Events `change` until you leave" } },
       quiet: true,
       handle: async (input) => {
-        const events = aido.files.watch(await own(input), input.query.path, input.request.signal);
-        return eventStream(changes(events), input.request);
+        const id = await own(input);
+        return eventStream(
+          (signal) => changes(aido.files.watch(id, input.query.path, signal)),
+          input.request,
+        );
       },
     }),
   ];
@@ -182,9 +199,4 @@ export function fileRoutes(aido: Aido): Operation[] {
 
 async function* changes(events: AsyncIterable<unknown>) {
   for await (const data of events) yield { event: "change", data };
-}
-
-async function* bodyOf(http: Context): AsyncGenerator<Uint8Array> {
-  const body = http.req.raw.body as AsyncIterable<Uint8Array> | null;
-  if (body !== null) yield* body;
 }

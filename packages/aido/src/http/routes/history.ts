@@ -10,7 +10,7 @@ import {
   treeReply,
 } from "@aido/sdk/schemas";
 import { type Input, type Operation, operation } from "../operation.ts";
-import { ownSandbox } from "../ownership.ts";
+import { requestedSandbox } from "../ownership.ts";
 
 const TAG = "history";
 const BASE = "/api/sandbox/:containerId";
@@ -18,7 +18,7 @@ const DEFAULT_LIMIT = 10;
 
 export function historyRoutes(aido: Aido, history: History): Operation[] {
   const own = async (input: Pick<Input<undefined, undefined, undefined>, "http" | "request">) =>
-    (await ownSandbox(aido, input.request.principal, input.http.req.param("containerId") ?? "")).id;
+    (await requestedSandbox(aido, input.request, input.http.req.param("containerId") ?? "")).id;
 
   return [
     operation({
@@ -68,6 +68,7 @@ export function historyRoutes(aido: Aido, history: History): Operation[] {
         return input.http.json({
           status: "success",
           message: `The workspace is as it was after ${executionId} (${entry.commitId.slice(0, 12)})`,
+          entry: toWire(entry),
         });
       },
     }),
@@ -103,7 +104,11 @@ export function historyRoutes(aido: Aido, history: History): Operation[] {
           input.query.path,
         );
         return new Response(Uint8Array.from(content), {
-          headers: { "content-type": "application/octet-stream" },
+          headers: {
+            "content-type": "application/octet-stream",
+            "x-content-type-options": "nosniff",
+            "content-disposition": "attachment",
+          },
         });
       },
     }),

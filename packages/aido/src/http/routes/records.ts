@@ -3,6 +3,8 @@ import { z } from "zod";
 import type { AuditTrail } from "../audit-trail.ts";
 import { type Operation, operation } from "../operation.ts";
 import { ownSandbox } from "../ownership.ts";
+import type { RequestContext } from "../request-context.ts";
+import { firstChunkThenStream } from "../streams/first-chunk.ts";
 
 const auditQuery = z.strictObject({
   sandbox: z.string().max(255).optional(),
@@ -24,14 +26,9 @@ export function recordRoutes(aido: Aido, audit: AuditTrail): Operation[] {
       replies: { 200: { contentType: "application/x-ndjson", description: "Oldest first" } },
       quiet: true,
       handle: async ({ request, http }) => {
-        const id = http.req.param("containerId") ?? "";
-        // Destroyed sandboxes have no owner on record, so their evidence is for administrators.
-        const known = request.principal.scopes.includes("admin")
-          ? id
-          : (await ownSandbox(aido, request.principal, id)).id;
-        return new Response(lines(aido.evidence.read(known)), {
-          headers: { "content-type": "application/x-ndjson" },
-        });
+        const id = await evidenceOf(aido, audit, request, http.req.param("containerId") ?? "");
+        const body = await firstChunkThenStream(() => lines(aido.evidence.read(id)), request.signal);
+        return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
       },
     }),
     operation({
@@ -57,32 +54,42 @@ export function recordRoutes(aido: Aido, audit: AuditTrail): Operation[] {
       replies: { 200: { description: "One page of entries" } },
       quiet: true,
       handle: async ({ query, request, http }) => {
+        const limit = query.limit ?? DEFAULT_LIMIT;
         const entries = await audit.list({
-          limit: query.limit ?? DEFAULT_LIMIT,
+          limit,
           before: query.before,
           sandbox: query.sandbox,
           owner: request.principal.scopes.includes("admin") ? undefined : request.principal.owner,
         });
         return http.json({
           entries: entries.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
-          next: entries.at(-1)?.id ?? null,
+          next: entries.length < limit ? null : (entries.at(-1)?.id ?? null),
         });
       },
     }),
   ];
 }
 
-function lines(entries: AsyncIterable<unknown>): ReadableStream<Uint8Array> {
-  const iterator = entries[Symbol.asyncIterator]();
+/** Evidence outlives the sandbox, and with it the label that names its owner; the audit log still knows them. */
+async function evidenceOf(
+  aido: Aido,
+  audit: AuditTrail,
+  request: RequestContext,
+  reference: string,
+): Promise<string> {
+  const { principal } = request;
+  try {
+    return (await ownSandbox(aido, principal, reference)).id;
+  } catch (thrown) {
+    if (principal.scopes.includes("admin")) return reference;
+    const entries = await audit.list({ owner: principal.owner, sandbox: reference, limit: DEFAULT_LIMIT });
+    // Somebody else's sandbox was never there for them: only its owner has entries that succeeded.
+    if (entries.some(({ status }) => status < 400)) return reference;
+    throw thrown;
+  }
+}
+
+async function* lines(entries: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await iterator.next();
-      if (done === true) controller.close();
-      else controller.enqueue(encoder.encode(`${JSON.stringify(value)}\n`));
-    },
-    async cancel() {
-      await iterator.return?.();
-    },
-  });
+  for await (const entry of entries) yield encoder.encode(`${JSON.stringify(entry)}\n`);
 }

@@ -1,5 +1,11 @@
 import type { Aido } from "@aido/sdk";
-import { AidoError, type CreateSandbox, SANDBOX_STATES, type SandboxState } from "@aido/sdk/protocol";
+import {
+  AidoError,
+  type CreateSandbox,
+  isAidoError,
+  SANDBOX_STATES,
+  type SandboxState,
+} from "@aido/sdk/protocol";
 import {
   type CreateSandboxBody,
   createSandboxBody,
@@ -11,12 +17,18 @@ import {
   stopBody,
   timeoutBody,
 } from "@aido/sdk/schemas";
+import type { Context } from "hono";
+import { z } from "zod";
 import type { IdempotencyStore } from "../../core/access/idempotency.ts";
 import { idempotent } from "../idempotent.ts";
 import { type Operation, operation } from "../operation.ts";
-import { ownerLabels, ownSandbox, refuseOwnLabels } from "../ownership.ts";
+import { ownerLabels, refuseOwnLabels, requestedSandbox } from "../ownership.ts";
 import type { Quota } from "../quota.ts";
-import { sandboxToWire, usageToWire } from "../to-wire.ts";
+import { refuseDangerous } from "../refuse-dangerous.ts";
+import type { RequestContext } from "../request-context.ts";
+import { eventStream } from "../streams/event-stream.ts";
+import { statsEvents } from "../streams/stats-events.ts";
+import { sandboxToWire, statsToWire, usageToWire } from "../to-wire.ts";
 
 const TAG = "sandboxes";
 const DEFAULT_TIMEOUT_MS = 30 * 60_000;
@@ -28,7 +40,12 @@ export interface SandboxRouteDeps {
   idempotency: IdempotencyStore;
 }
 
+const statsQuery = z.strictObject({ stream: z.enum(["", "true", "false"]).optional() });
+
 export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
+  const own = (request: RequestContext, http: Context) =>
+    requestedSandbox(aido, request, http.req.param("containerId") ?? "");
+
   return [
     operation({
       id: "createSandbox",
@@ -41,14 +58,15 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       replies: { 201: { schema: sandboxReply, description: "It runs and takes commands" } },
       handle: async ({ body, request, http }) => {
         refuseOwnLabels(body.labels);
+        refuseDangerous(request.principal, body);
         const { owner } = request.principal;
         const key = http.req.header("idempotency-key");
         return idempotent(deps.idempotency, { owner, key, operation: "createSandbox", body }, async () => {
-          await deps.quota(request.principal);
-          const sandbox = await aido.sandboxes.create(
-            { ...toCreateSandbox(body), labels: { ...body.labels, ...ownerLabels(request.principal) } },
-            { signal: request.signal },
+          const labels = { ...body.labels, ...ownerLabels(request.principal) };
+          const sandbox = await deps.quota(request.principal, () =>
+            aido.sandboxes.create({ ...toCreateSandbox(body), labels }, { signal: request.signal }),
           );
+          request.sandboxId = sandbox.id;
           return http.json({ ...sandboxToWire(sandbox), status: "created" }, 201);
         });
       },
@@ -89,9 +107,14 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       replies: { 200: { schema: sandboxReply, description: "As it is now" } },
       quiet: true,
       handle: async ({ request, http }) => {
-        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+        const sandbox = await own(request, http);
         if (sandbox.state !== "running") return http.json(sandboxToWire(sandbox));
-        const stats = await aido.sandboxes.stats(sandbox.id);
+        const stats = await aido.sandboxes.stats(sandbox.id).catch((thrown: unknown) => {
+          // It ended since it was looked up; the next look shows how.
+          if (isAidoError(thrown, "CONTAINER_NOT_RUNNING") || isAidoError(thrown, "CONTAINER_LOST")) return;
+          throw thrown;
+        });
+        if (stats === undefined) return http.json(sandboxToWire(await own(request, http)));
         return http.json({
           ...sandboxToWire(sandbox),
           resourceUsage: usageToWire(stats, sandbox.startedAt),
@@ -107,7 +130,7 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       scope: "write",
       replies: { 200: { schema: deletedReply, description: "It is gone" } },
       handle: async ({ request, http }) => {
-        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+        const sandbox = await own(request, http);
         await aido.sandboxes.destroy(sandbox.id, request.signal);
         return http.json({ status: "deleted", containerId: sandbox.id });
       },
@@ -122,7 +145,7 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       body: stopBody,
       replies: { 200: { schema: sandboxReply, description: "It is stopped" } },
       handle: async ({ body, request, http }) => {
-        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+        const sandbox = await own(request, http);
         const stopped = await aido.sandboxes.stop(sandbox.id, {
           signal: request.signal,
           ...(body.graceMs === undefined ? {} : { graceMs: body.graceMs }),
@@ -140,7 +163,7 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
         scope: "write",
         replies: { 200: { schema: sandboxReply, description: "It runs" } },
         handle: async ({ request, http }) => {
-          const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+          const sandbox = await own(request, http);
           return http.json(sandboxToWire(await aido.sandboxes.start(sandbox.id, request.signal)));
         },
       }),
@@ -155,7 +178,7 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       body: timeoutBody,
       replies: { 200: { schema: sandboxReply, description: "With its new expiry" } },
       handle: async ({ body, request, http }) => {
-        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+        const sandbox = await own(request, http);
         return http.json(sandboxToWire(await aido.sandboxes.setTtl(sandbox.id, body.timeout)));
       },
     }),
@@ -164,14 +187,16 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       method: "get",
       path: "/api/sandbox/:containerId/stats",
       tag: TAG,
-      summary: "Processor time, memory and processes",
+      summary: "Processor time, memory and processes; with `?stream` every second as server-sent events",
       scope: "read",
-      replies: { 200: { schema: statsReply, description: "Now" } },
+      query: statsQuery,
+      replies: { 200: { schema: statsReply, description: "Now, or events `stats` until the sandbox ends" } },
       quiet: true,
-      handle: async ({ request, http }) => {
-        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
-        const stats = await aido.sandboxes.stats(sandbox.id);
-        return http.json({ ...stats, at: stats.at.toISOString() });
+      handle: async ({ query, request, http }) => {
+        const sandbox = await own(request, http);
+        const stats = statsToWire(await aido.sandboxes.stats(sandbox.id));
+        if (query.stream === undefined || query.stream === "false") return http.json(stats);
+        return eventStream((signal) => statsEvents(aido, sandbox.id, stats, signal), request);
       },
     }),
   ];

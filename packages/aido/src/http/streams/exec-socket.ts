@@ -1,8 +1,9 @@
 import type { Aido } from "@aido/sdk";
-import { AidoError, type ExecInfo, type OutputRange, toAidoError } from "@aido/sdk/protocol";
+import { AidoError, type ExecInfo, type OutputRange } from "@aido/sdk/protocol";
 import { resizeBody, signalBody } from "@aido/sdk/schemas";
 import type { RawData, WebSocket } from "ws";
 import { z } from "zod";
+import { errorBody, wireError } from "../error-reply.ts";
 import { execEvents } from "./exec-events.ts";
 
 const clientMessage = z.discriminatedUnion("type", [
@@ -43,7 +44,7 @@ export async function serveExecSocket(
     socket.close(1000);
   } catch (thrown) {
     if (!gone.signal.aborted) {
-      await send(socket, { type: "error", ...toAidoError(thrown).toBody() });
+      await send(socket, { type: "error", ...errorBody(wireError(thrown), exec.id) });
       socket.close(1011);
     }
   } finally {
@@ -64,7 +65,7 @@ function inputQueue(
     if (pending >= MAX_PENDING_MESSAGES) socket.pause();
     tail = tail
       .then(() => apply(aido, exec, data, isBinary))
-      .catch((thrown: unknown) => send(socket, { type: "error", ...toAidoError(thrown).toBody() }))
+      .catch((thrown: unknown) => send(socket, { type: "error", ...errorBody(wireError(thrown), exec.id) }))
       .finally(() => {
         pending -= 1;
         if (pending < MAX_PENDING_MESSAGES && socket.isPaused) socket.resume();

@@ -1,0 +1,116 @@
+import { describe, expect, test } from "vitest";
+import { ApiBed } from "../../test/server/api-bed.ts";
+import { errorReply } from "./error-reply.ts";
+
+describe("what is kept of requests", () => {
+  test("S3-45 the audit log knows who asked for what, and survives the sandbox", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const [mine, other] = [await bed.key("ada"), await bed.key("eve")];
+    const id = await bed.sandbox(mine);
+    await bed.exec(id, ["true"], {}, mine);
+    await bed.exec(id, ["true"], {}, other);
+    await bed.call("DELETE", `/api/sandbox/${id}`, { key: mine });
+    const { entries } = (await bed.get(`/api/audit?sandbox=${id}`, { key: mine })).json;
+    expect(entries.map((entry: { operation: string }) => entry.operation)).toEqual([
+      "deleteSandbox",
+      "exec",
+      "createSandbox",
+    ]);
+    expect(entries[0]).toMatchObject({
+      name: "ada",
+      sandbox: id,
+      status: 200,
+      requestId: expect.any(String),
+    });
+    const theirs = (await bed.get("/api/audit", { key: other })).json.entries;
+    expect(theirs).toMatchObject([
+      { name: "eve", operation: "exec", status: 404, code: "CONTAINER_NOT_FOUND" },
+    ]);
+    const admin = await bed.key("boss", { scopes: ["admin"] });
+    expect((await bed.get("/api/audit", { key: admin })).json.entries).toHaveLength(4);
+  });
+
+  test("a refused request is on record too", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    await bed.post("/api/sandbox", {}, { key: "aido_aaaaaaaa_wrong" });
+    const admin = await bed.key("boss", { scopes: ["admin"] });
+    expect((await bed.get("/api/audit", { key: admin })).json.entries).toMatchObject([
+      { operation: "createSandbox", owner: "unknown", status: 401, code: "INVALID_API_KEY" },
+    ]);
+  });
+
+  test("the audit log is read in pages", async () => {
+    await using bed = await ApiBed.open();
+    for (let at = 0; at < 5; at += 1) await bed.post("/api/sandbox", { image: 7 });
+    const first = (await bed.get("/api/audit?limit=3")).json;
+    const rest = (await bed.get(`/api/audit?limit=3&before=${first.next}`)).json;
+    const ids = [...first.entries, ...rest.entries].map((entry: { id: number }) => entry.id);
+    expect(new Set(ids).size).toBe(5);
+    expect(rest.next).toBeNull();
+    expect((await bed.get("/api/audit?limit=0")).status).toBe(400);
+  });
+
+  test("the owner reads a sandbox's evidence after its end; others never do", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const [mine, other] = [await bed.key("ada"), await bed.key("eve")];
+    const id = await bed.sandbox(mine);
+    await bed.exec(id, ["echo", "x"], {}, mine);
+    await bed.get(`/api/sandbox/${id}/evidence`, { key: other });
+    await bed.call("DELETE", `/api/sandbox/${id}`, { key: mine });
+    const evidence = await bed.get(`/api/sandbox/${id}/evidence`, { key: mine });
+    const events = evidence.text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line).event);
+    expect(events).toEqual(expect.arrayContaining(["sandbox.created", "exec.started"]));
+    expect((await bed.get(`/api/sandbox/${id}/evidence`, { key: other })).status).toBe(404);
+    expect((await bed.get("/api/sandbox/nope/evidence", { key: mine })).status).toBe(404);
+    const admin = await bed.key("boss", { scopes: ["admin"] });
+    expect((await bed.get(`/api/evidence/verify?sandbox=${id}`, { key: admin })).json.verdicts).toMatchObject(
+      [{ ok: true }],
+    );
+  });
+
+  test("keys, variables, files and output are never in the log", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const key = await bed.key("ada");
+    const secrets = ["CANARY-env-1", "CANARY-file-2", "CANARY-stdin-3", "CANARY-put-4", "CANARY-label-5"];
+    const id = await bed.sandbox(key, { env: { TOKEN: "CANARY-env-1" }, labels: { note: "CANARY-label-5" } });
+    await bed.exec(id, ["cat", "f"], { files: { f: "CANARY-file-2" } }, key);
+    await bed.exec(id, ["cat"], { stdin: "CANARY-stdin-3", env: { PASSWORD: "CANARY-env-1" } }, key);
+    await bed.call("PUT", `/api/sandbox/${id}/files?path=g`, { key, raw: "CANARY-put-4" });
+    await bed.get(`/api/sandbox/${id}/files?path=g`, { key });
+    await bed.get(`/api/sandbox/${id}/history`, { key });
+    await bed.get("/api/sandbox", { key: `${key}x` });
+    bed.driver.failNext("create", new Error("the engine stumbled"));
+    await bed.post("/api/sandbox", { env: { TOKEN: "CANARY-env-1" } }, { key });
+    await bed.call("DELETE", `/api/sandbox/${id}`, { key });
+    await bed.get("/api/audit", { key });
+    expect(bed.logged.length).toBeGreaterThan(5);
+    const log = bed.logged.join("");
+    for (const secret of [key, key.slice(14), ...secrets]) expect(log).not.toContain(secret);
+    expect(log).toContain("the engine stumbled");
+  });
+
+  test("a failure of the backend has its reason in the log and in the reply, under the same id", async () => {
+    await using bed = await ApiBed.open();
+    bed.driver.failNext("create", new Error("the engine stumbled"));
+    const reply = await bed.post("/api/sandbox", {}, { headers: { "aido-request-id": "req-1" } });
+    expect(reply.status).toBe(500);
+    expect(reply.json.error).toMatchObject({
+      code: "CONTAINER_CREATION_FAILED",
+      details: { cause: "the engine stumbled" },
+      requestId: "req-1",
+    });
+    expect(reply.headers.get("aido-request-id")).toBe("req-1");
+    expect(bed.logged.find((line) => line.includes("the engine stumbled"))).toContain("req-1");
+  });
+
+  test("an error nobody foresaw keeps its reason out of the reply", async () => {
+    const { response } = errorReply(new Error("internal address 10.0.0.7"), "req-1");
+    const body = await response.text();
+    expect(response.status).toBe(500);
+    expect(body).not.toContain("10.0.0.7");
+    expect(JSON.parse(body).error).toMatchObject({ code: "INTERNAL_SERVER_ERROR", requestId: "req-1" });
+  });
+});

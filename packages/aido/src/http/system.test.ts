@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import { ApiBed } from "../../test/server/api-bed.ts";
+
+interface Document {
+  openapi: string;
+  info: { title: string; version: string };
+  paths: Record<string, Record<string, DocumentedOperation>>;
+  components: { schemas: Record<string, object> };
+}
+interface DocumentedOperation {
+  operationId: string;
+  parameters: { name: string; in: string; required: boolean; schema: object }[];
+  requestBody?: { required: boolean; content: Record<string, unknown> };
+  responses: Record<string, { description: string }>;
+  security: object[];
+}
+
+describe("the server about itself", () => {
+  test("S3-75 S3-77 it says that it lives and that it is ready", async () => {
+    await using bed = await ApiBed.open();
+    expect((await bed.get("/health")).json).toEqual({ status: "ok", version: "1.2.3" });
+    expect((await bed.get("/ready")).json).toEqual({ status: "ok" });
+  });
+
+  test("S3-64 S3-74 it counts requests, errors and durations by operation", async () => {
+    await using bed = await ApiBed.open();
+    await bed.exec(await bed.sandbox(), ["true"]);
+    await bed.get("/api/sandbox/nope");
+    const { text, headers } = await bed.get("/metrics");
+    expect(headers.get("content-type")).toContain("text/plain");
+    expect(text).toContain('aido_http_requests_total{operation="exec",status="200"} 1');
+    expect(text).toContain('aido_errors_total{code="CONTAINER_NOT_FOUND"} 1');
+    expect(text).toMatch(/aido_http_request_duration_seconds_bucket\{operation="exec",le="\+Inf"\} 1/);
+    expect(text).toContain("aido_event_loop_lag_seconds ");
+    for (const line of text.trim().split("\n"))
+      expect(line).toMatch(/^(# (HELP|TYPE) |[a-z_]+(\{[^}]*\})? [-+.\de]+$)/);
+  });
+
+  test("S3-9 the OpenAPI document has every operation, and all it refers to", async () => {
+    await using bed = await ApiBed.open();
+    const document = (await bed.get("/openapi.json")).json as Document;
+    expect(document.openapi).toBe("3.1.0");
+    const ids = new Set<string>();
+    for (const { id, method, path, scope, body } of bed.operations) {
+      const documented = document.paths[path.replace(/:(\w+)/g, "{$1}")]?.[method];
+      expect(documented?.operationId).toBe(id);
+      if (documented === undefined) continue;
+      ids.add(documented.operationId);
+      const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]);
+      const inPath = documented.parameters.filter((parameter) => parameter.in === "path");
+      expect(inPath.map(({ name, required }) => [name, required])).toEqual(names.map((name) => [name, true]));
+      expect(documented.security).toEqual(scope === "public" ? [] : [{ bearer: [] }]);
+      expect(documented.requestBody?.content["application/json"] !== undefined).toBe(body !== undefined);
+      for (const response of Object.values(documented.responses)) expect(response.description).not.toBe("");
+    }
+    expect(ids.size).toBe(bed.operations.length);
+    expect(document.paths["/api/sandbox"]?.["post"]?.requestBody?.required).toBe(false);
+    expect(document.paths["/api/sandbox/exec"]?.["post"]?.requestBody?.required).toBe(true);
+    for (const [, reference] of JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)) {
+      const target = (reference ?? "")
+        .replace(/^#\//, "")
+        .split("/")
+        .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], document);
+      expect([reference, typeof target]).toEqual([reference, "object"]);
+    }
+  });
+
+  test("the page shows every operation and loads nothing", async () => {
+    await using bed = await ApiBed.open();
+    const { text, headers } = await bed.get("/docs");
+    expect(headers.get("content-type")).toContain("text/html");
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    for (const { path } of bed.operations) expect(text).toContain(`<code>${path}</code>`);
+    expect(text).not.toMatch(/<script|src=|https?:\/\//);
+  });
+
+  test("S3-23 S3-24 S3-25 history, difference and the way back", async () => {
+    await using bed = await ApiBed.open();
+    const id = await bed.sandbox();
+    const one = await bed.exec(id, ["cat", "index.js"], { files: { "index.js": "one\n" } });
+    const two = await bed.exec(id, ["cat", "index.js"], { files: { "index.js": "two\n" } });
+    const { history } = (await bed.get(`/api/sandbox/${id}/history`)).json;
+    expect(history.map((entry: { id: string }) => entry.id)).toEqual([two.json.id, one.json.id, "unknown"]);
+    expect(history[0]).toMatchObject({
+      commitId: expect.stringMatching(/^[0-9a-f]{40}$/),
+      message: "Update files for sandbox execution",
+      files: ["index.js"],
+    });
+    expect(history[2]).toMatchObject({ message: "Initial commit", files: ["README.md"] });
+    const pair = { fromExecId: one.json.id, toExecId: two.json.id };
+    const { diff } = (await bed.post(`/api/sandbox/${id}/diff`, pair)).json;
+    expect(diff["index.js"]).toMatch(/^diff --git a\/index\.js b\/index\.js\n[\s\S]*-one\n\+two\n$/);
+    const back = await bed.post(`/api/sandbox/${id}/rollback`, { executionId: one.json.id });
+    expect(back.json).toMatchObject({ status: "success", message: expect.any(String) });
+    expect((await bed.exec(id, ["cat", "index.js"])).json.stdout).toBe("one\n");
+    const tree = await bed.get(`/api/sandbox/${id}/history/${two.json.id}/tree`);
+    expect(tree.json.tree).toMatchObject([{ path: "README.md" }, { path: "index.js", type: "file" }]);
+    expect((await bed.get(`/api/sandbox/${id}/history/${two.json.id}/file?path=index.js`)).text).toBe(
+      "two\n",
+    );
+    for (const body of [{ executionId: "nope" }, { executionId: "" }]) {
+      const refused = await bed.post(`/api/sandbox/${id}/rollback`, body);
+      expect(refused.status).toBe(body.executionId === "" ? 400 : 404);
+    }
+    expect((await bed.post(`/api/sandbox/${id}/diff`, { fromExecId: "a", toExecId: "b" })).status).toBe(404);
+    expect((await bed.get(`/api/sandbox/${id}/history?limit=0`)).status).toBe(400);
+  });
+});

@@ -1,0 +1,212 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Hono } from "hono";
+import { wire } from "../../src/compose/wire.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
+import type { Scope } from "../../src/core/access/api-keys.ts";
+import type { CoreAido } from "../../src/core/core-aido.ts";
+import { DataDir } from "../../src/core/data-dir.ts";
+import { FakeDriver, type FakeDriverOptions } from "../../src/drivers/fake/fake-driver.ts";
+import { createApp } from "../../src/http/app.ts";
+import { AuditTrail } from "../../src/http/audit-trail.ts";
+import { newApiKey } from "../../src/http/auth/api-key.ts";
+import { BearerAuthenticator } from "../../src/http/auth/authenticator.ts";
+import type { JwtVerifier } from "../../src/http/auth/jwt-verifier.ts";
+import { HttpMetrics } from "../../src/http/metrics.ts";
+import type { Operation } from "../../src/http/operation.ts";
+import { sandboxQuota } from "../../src/http/quota.ts";
+import { TokenBuckets } from "../../src/http/rate-limiter.ts";
+import { execRoutes } from "../../src/http/routes/execs.ts";
+import { fileRoutes } from "../../src/http/routes/files.ts";
+import { historyRoutes } from "../../src/http/routes/history.ts";
+import { recordRoutes } from "../../src/http/routes/records.ts";
+import { sandboxRoutes } from "../../src/http/routes/sandboxes.ts";
+import { systemRoutes } from "../../src/http/routes/system.ts";
+import { StreamLogger } from "../../src/log/stream-logger.ts";
+import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
+
+export interface ApiBedOptions extends FakeDriverOptions {
+  guarded?: boolean;
+  jwt?: JwtVerifier;
+  rateLimit?: number;
+  maxSandboxes?: number;
+  maxBodyBytes?: number;
+  corsOrigins?: readonly string[];
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a reply's body is whatever the test expects it to be
+  readonly json: any;
+}
+
+export interface Ask {
+  key?: string | undefined;
+  body?: unknown;
+  raw?: BodyInit;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+/** The whole API on the fake driver and a real database, called without a network. */
+export class ApiBed implements AsyncDisposable {
+  readonly app: Hono;
+  readonly aido: CoreAido;
+  readonly driver: FakeDriver;
+  readonly store: SqliteStore;
+  readonly operations: readonly Operation[];
+  readonly logged: string[];
+  readonly draining: AbortController;
+  readonly root: string;
+  readonly #release: () => Promise<void>;
+
+  private constructor(parts: {
+    app: Hono;
+    aido: CoreAido;
+    driver: FakeDriver;
+    store: SqliteStore;
+    operations: readonly Operation[];
+    logged: string[];
+    draining: AbortController;
+    root: string;
+    release: () => Promise<void>;
+  }) {
+    this.app = parts.app;
+    this.aido = parts.aido;
+    this.driver = parts.driver;
+    this.store = parts.store;
+    this.operations = parts.operations;
+    this.logged = parts.logged;
+    this.draining = parts.draining;
+    this.root = parts.root;
+    this.#release = parts.release;
+  }
+
+  static async open(options: ApiBedOptions = {}): Promise<ApiBed> {
+    const root = mkdtempSync(join(tmpdir(), "aido-api-"));
+    const logged: string[] = [];
+    const logger = new StreamLogger({
+      level: "debug",
+      format: "json",
+      write: (line) => logged.push(line),
+      now: () => new Date(),
+    });
+    const { config } = loadConfig({
+      env: { XDG_CONFIG_HOME: "/nowhere" },
+      cwd: root,
+      flags: { dataDir: join(root, "data") },
+    });
+    const dataDir = new DataDir(config.dataDir);
+    const driver = new FakeDriver(options);
+    const store = new SqliteStore(dataDir.database);
+    const aido = await wire({ config, logger, actor: "server" }, { driver, store, dataDir });
+    const audit = new AuditTrail(store.audit, logger);
+    const metrics = new HttpMetrics(async () => ({ aido_sandboxes: 0 }));
+    const draining = new AbortController();
+    const operations: Operation[] = [];
+    operations.push(
+      ...sandboxRoutes(aido, {
+        quota: sandboxQuota(aido, options.maxSandboxes ?? 0),
+        idempotency: store.idempotency,
+      }),
+      ...execRoutes(aido),
+      ...fileRoutes(aido),
+      ...historyRoutes(aido, aido.history),
+      ...recordRoutes(aido, audit),
+      ...systemRoutes({
+        version: "1.2.3",
+        metrics,
+        failing: async () => [],
+        isDraining: () => draining.signal.aborted,
+        operations: () => operations,
+      }),
+    );
+    const corsOrigins = options.corsOrigins ?? [];
+    const app = createApp({
+      operations,
+      authenticator: new BearerAuthenticator({
+        keys: store.apiKeys,
+        jwt: options.jwt,
+        required: options.guarded ?? false,
+        allowedOrigins: corsOrigins,
+      }),
+      rateLimiter: new TokenBuckets(options.rateLimit ?? 0),
+      audit,
+      metrics,
+      logger,
+      maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
+      corsOrigins,
+      draining: draining.signal,
+    });
+    const release = async () => {
+      await audit.flush();
+      metrics.close();
+      await aido.close();
+      rmSync(root, { recursive: true, force: true });
+    };
+    return new ApiBed({ app, aido, driver, store, operations, logged, draining, root, release });
+  }
+
+  /** A key as `aido key create` makes it. */
+  async key(name: string, options: { scopes?: readonly Scope[]; expiresAt?: Date } = {}): Promise<string> {
+    const { key, record } = newApiKey({
+      name,
+      scopes: options.scopes ?? ["read", "write"],
+      now: new Date(),
+      expiresAt: options.expiresAt,
+    });
+    await this.store.apiKeys.insert(record);
+    return key;
+  }
+
+  async fetch(method: string, path: string, ask: Ask = {}): Promise<Response> {
+    const headers = new Headers(ask.headers);
+    if (ask.key !== undefined) headers.set("authorization", `Bearer ${ask.key}`);
+    if (ask.body !== undefined) headers.set("content-type", "application/json");
+    const body = ask.raw ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body));
+    return await this.app.request(`http://localhost${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body, duplex: "half" }),
+      ...(ask.signal === undefined ? {} : { signal: ask.signal }),
+    } as RequestInit);
+  }
+
+  async call(method: string, path: string, ask: Ask = {}): Promise<Reply> {
+    const response = await this.fetch(method, path, ask);
+    const text = await response.text();
+    const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: isJson && text !== "" ? JSON.parse(text) : undefined,
+    };
+  }
+
+  get(path: string, ask?: Ask): Promise<Reply> {
+    return this.call("GET", path, ask);
+  }
+
+  post(path: string, body: unknown, ask: Ask = {}): Promise<Reply> {
+    return this.call("POST", path, { ...ask, body });
+  }
+
+  /** A sandbox of the caller's; returns its id. */
+  async sandbox(key?: string, body: object = {}): Promise<string> {
+    const reply = await this.post("/api/sandbox", body, { key });
+    if (reply.status !== 201) throw new Error(`no sandbox: ${reply.status} ${reply.text}`);
+    return reply.json.containerId;
+  }
+
+  exec(containerId: string, command: readonly string[], more: object = {}, key?: string): Promise<Reply> {
+    return this.post("/api/sandbox/exec", { containerId, command, ...more }, { key });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#release();
+  }
+}
