@@ -12,6 +12,8 @@ export interface OpenOptions {
   readonly logger: Logger;
   /** Told about long steps that belong to no request, such as setting up a driver. */
   readonly onProgress?: ((step: string) => void) | undefined;
+  /** A sandbox is about to be started: what that needs to know is asked for at once. */
+  readonly launches?: boolean | undefined;
   /** Who acts, for the evidence; this process's user by default. */
   readonly actor?: string | undefined;
 }

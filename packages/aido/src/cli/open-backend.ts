@@ -2,13 +2,16 @@ import type { Aido } from "@aido/sdk";
 import type { Config } from "../config/config.ts";
 
 /** Core in this process, or a server when one is named. */
-export async function openBackend(config: Config, onProgress: (step: string) => void): Promise<Aido> {
+export async function openBackend(
+  config: Config,
+  options: { onProgress: (step: string) => void; launches?: boolean },
+): Promise<Aido> {
   if (config.server !== undefined) return openServerBackend(config, config.server);
   const [{ openAido }, { makeLogger }] = await Promise.all([
     import("../compose.ts"),
     import("../log/make-logger.ts"),
   ]);
-  return await openAido({ config, logger: makeLogger(config), onProgress });
+  return await openAido({ config, logger: makeLogger(config), ...options });
 }
 
 async function openServerBackend(config: Config, url: string): Promise<Aido> {

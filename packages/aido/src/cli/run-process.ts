@@ -49,9 +49,9 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
       cwd: process.cwd(),
       version: invocation.version,
       now: () => new Date(),
-      open: () => {
+      open: (options) => {
         opened ??= import("./open-backend.ts").then(({ openBackend }) =>
-          openBackend(config.get().config, progress.show),
+          openBackend(config.get().config, { ...options, onProgress: progress.show }),
         );
         return opened;
       },

@@ -14,7 +14,12 @@ export interface Adapters {
 
 /** Core's services on a driver and a store. */
 export async function wire(
-  { config, logger, actor }: { config: Config; logger: Logger; actor: string },
+  {
+    config,
+    logger,
+    actor,
+    launches,
+  }: { config: Config; logger: Logger; actor: string; launches?: boolean | undefined },
   { driver, store, dataDir }: Adapters,
 ): Promise<CoreAido> {
   const [
@@ -62,6 +67,7 @@ export async function wire(
     onCreated: (record) => (record.history ? history.begin(record) : Promise.resolve()),
     overrides: { image: config.defaultImage, limits: config.limits, ttlMs: config.ttlMs },
   });
+  if (launches === true) sandboxService.warmUp();
   const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });
   const history = new histories.HistoryService({ ...shared, sandboxes: sandboxService });
   return new core.CoreAido({

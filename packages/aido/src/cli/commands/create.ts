@@ -36,7 +36,7 @@ export interface CreateOptions {
 
 export async function create(context: CliContext, options: CreateOptions): Promise<number> {
   const request = toCreateSandbox(options, (name) => context.env[name]);
-  const aido = await context.open();
+  const aido = await context.open({ launches: true });
   return interruptible(context, async (signal) => {
     const sandbox = await aido.sandboxes.create(request, { onProgress: context.progress.show, signal });
     context.progress.clear();

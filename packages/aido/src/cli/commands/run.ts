@@ -34,7 +34,7 @@ export async function run(
   check(options, task);
   const interrupt = new Interrupt(context);
   try {
-    const { runs } = await context.open();
+    const { runs } = await context.open({ launches: true });
     const started = await start(context, { runs, task, options, signal: interrupt.signal });
     context.progress.clear();
     if (interrupt.hit === undefined) {

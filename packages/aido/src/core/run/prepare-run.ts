@@ -44,7 +44,10 @@ export async function prepareRun(
     await owner.take();
     beating = owner.beat(over.signal);
     const layout = journal.layout(sandbox.id);
-    await layout.make();
+    // The engine is asked while the files are written; a failure is told where it is awaited.
+    const image = deps.lifecycle.fetchImage(sandbox.id, options);
+    image.catch(() => undefined);
+    layout.make();
     await writeAtomically(layout.specText, request.specText);
     // The sandbox's record has the variables, which may be secrets; they are kept in one place only.
     await writeJson(layout.spec, { ...spec, env: {} }, { mode: 0o600 });
@@ -73,7 +76,7 @@ export async function prepareRun(
       startedAt: undefined,
       completedAt: undefined,
     });
-    await deps.lifecycle.fetchImage(sandbox.id, options);
+    await image;
     await journal.mark(sandbox.id, { [RUN_LABEL]: READY });
     return record;
   } catch (thrown) {

@@ -40,7 +40,7 @@ export class RunExecutor {
       await this.#step(index, { status: "running" });
       await this.#deps.evidence.append(sandboxId, "step.starting", { step: task.step, task: task.task });
     }
-    await this.#files.link(index);
+    this.#files.link(index);
     try {
       await this.#deps.execs.start(
         sandboxId,

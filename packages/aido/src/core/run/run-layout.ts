@@ -1,4 +1,4 @@
-import { chmod, mkdir } from "node:fs/promises";
+import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { DataDir } from "../data-dir.ts";
 import type { Mount } from "../driver/driver.ts";
@@ -62,18 +62,21 @@ export class RunLayout {
     ];
   }
 
-  async make(): Promise<void> {
+  make(): void {
     for (const path of [this.inputs, this.tasks, this.work, this.mountedOutputs, this.outputs]) {
-      await mkdir(path, { recursive: true });
-      // Whatever the umask: the sandbox's user reads all of them, and is given those that it may write.
-      await chmod(path, 0o755);
+      makeReadable(path);
     }
   }
 
   /** Each run answers for its own outputs. Only while no container runs: nothing may be writing there. */
   async emptyOutputs(): Promise<void> {
     await removeTree(this.mountedOutputs);
-    await mkdir(this.mountedOutputs, { recursive: true });
-    await chmod(this.mountedOutputs, 0o755);
+    makeReadable(this.mountedOutputs);
   }
+}
+
+/** Whatever the umask: the sandbox's user reads all of them, and is given those that it may write. */
+function makeReadable(path: string): void {
+  mkdirSync(path, { recursive: true });
+  chmodSync(path, 0o755);
 }

@@ -1,5 +1,14 @@
-import { createReadStream, existsSync } from "node:fs";
-import { appendFile, link, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
+import {
+  closeSync,
+  createReadStream,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { appendFile, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { RunDeps } from "./run-deps.ts";
 import type { RunLayout } from "./run-layout.ts";
@@ -22,25 +31,25 @@ export class RunOutputFiles {
   /** Drops what an earlier run in the same sandbox left. */
   async clear(): Promise<void> {
     await rm(this.#layout.outputs, { recursive: true, force: true });
-    await mkdir(this.#layout.outputs, { recursive: true });
-    for (const stream of STREAMS) await writeFile(join(this.#layout.outputs, `${stream}.log`), "");
+    mkdirSync(this.#layout.outputs, { recursive: true });
+    for (const stream of STREAMS) writeFileSync(join(this.#layout.outputs, `${stream}.log`), "");
   }
 
   /**
    * The recorded output gets a second name before its first byte, so that the log grows with it and is stored once
    * however large it is.
    */
-  async link(index: number): Promise<void> {
+  link(index: number): void {
     const task = this.#task(index);
     const recorded = this.#deps.dataDir.exec(this.#plan.sandboxId, task.execId);
-    await mkdir(recorded, { recursive: true, mode: 0o700 });
+    mkdirSync(recorded, { recursive: true, mode: 0o700 });
     for (const stream of STREAMS) {
       const name = task.step === undefined ? `${stream}.log` : stepLog(index, task.step, stream);
       const target = join(this.#layout.outputs, name);
-      await mkdir(dirname(target), { recursive: true });
-      await (await open(join(recorded, stream), "a", 0o600)).close();
-      await rm(target, { force: true });
-      await link(join(recorded, stream), target);
+      mkdirSync(dirname(target), { recursive: true });
+      closeSync(openSync(join(recorded, stream), "a", 0o600));
+      rmSync(target, { force: true });
+      linkSync(join(recorded, stream), target);
     }
   }
 
@@ -63,7 +72,7 @@ export class RunOutputFiles {
     for (const [index, task] of this.#plan.tasks.entries()) {
       if (!existsSync(this.#deps.dataDir.exec(this.#plan.sandboxId, task.execId))) continue;
       if (index < until) started.push(index);
-      await this.link(index);
+      this.link(index);
     }
     if (this.#plan.tasks[0]?.step === undefined) return;
     for (const stream of STREAMS) {

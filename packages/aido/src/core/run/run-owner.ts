@@ -1,5 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { link, mkdir, open, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import {
+  closeSync,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../clock.ts";
 import type { ProcessIdentity } from "../process-identity.ts";
@@ -31,27 +42,27 @@ export class RunOwner {
 
   /** The living process that owns the run; undefined when there is none. */
   async holder(): Promise<string | undefined> {
-    const last = await this.#last();
+    const last = this.#last();
     return last !== undefined && this.#isAlive(last) ? last.name : undefined;
   }
 
   async wasTaken(): Promise<boolean> {
-    return (await this.#last()) !== undefined;
+    return this.#last() !== undefined;
   }
 
   /** False when another living process, or this one, has it already. */
   async take(): Promise<boolean> {
-    const last = await this.#last();
+    const last = this.#last();
     if (last !== undefined && this.#isAlive(last)) return false;
-    return await this.#append((last?.number ?? 0) + 1, this.#identity.self);
+    return this.#append((last?.number ?? 0) + 1, this.#identity.self);
   }
 
   /** Only what this process has taken. */
   async release(): Promise<void> {
-    const last = await this.#last();
+    const last = this.#last();
     if (last === undefined || last.name !== this.#identity.self) return;
-    await this.#append(last.number + 1, "");
-    await this.#forgetBefore(last.number + 1);
+    this.#append(last.number + 1, "");
+    this.#forgetBefore(last.number + 1);
   }
 
   /** Shows signs of life until the signal is aborted. */
@@ -62,7 +73,7 @@ export class RunOwner {
       } catch {
         return;
       }
-      const last = await this.#last();
+      const last = this.#last();
       if (last?.name !== this.#identity.self) return;
       const now = this.#clock.now();
       await utimes(join(this.#directory, String(last.number)), now, now).catch(missing);
@@ -75,54 +86,62 @@ export class RunOwner {
     return this.#clock.now().getTime() - entry.beatAt < SILENT_MS;
   }
 
-  async #last(): Promise<Entry | undefined> {
+  #last(): Entry | undefined {
     // What is forgotten between the two reads is followed by a higher one; each round sees a later state.
     for (;;) {
-      const number = (await this.#numbers()).at(-1);
+      const number = this.#numbers().at(-1);
       if (number === undefined) return undefined;
-      const entry = await this.#read(number);
+      const entry = this.#read(number);
       if (entry !== undefined) return entry;
     }
   }
 
-  async #read(number: number): Promise<Entry | undefined> {
-    const file = await open(join(this.#directory, String(number))).catch(missing);
+  #read(number: number): Entry | undefined {
+    const file = unlessMissing(() => openSync(join(this.#directory, String(number)), "r"));
     if (file === undefined) return undefined;
     try {
-      return { number, name: await file.readFile("utf8"), beatAt: (await file.stat()).mtimeMs };
+      return { number, name: readFileSync(file, "utf8"), beatAt: fstatSync(file).mtimeMs };
     } finally {
-      await file.close();
+      closeSync(file);
     }
   }
 
-  async #append(number: number, name: string): Promise<boolean> {
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+  #append(number: number, name: string): boolean {
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
     const temporary = join(this.#directory, `.${randomBytes(6).toString("hex")}`);
-    await writeFile(temporary, name, { flag: "wx", mode: 0o600 });
+    writeFileSync(temporary, name, { flag: "wx", mode: 0o600 });
     try {
       // A link appears complete or not at all, and never replaces.
-      await link(temporary, join(this.#directory, String(number)));
+      linkSync(temporary, join(this.#directory, String(number)));
       return true;
     } catch (thrown) {
       if ((thrown as NodeJS.ErrnoException).code === "EEXIST") return false;
       throw thrown;
     } finally {
-      await rm(temporary, { force: true });
+      rmSync(temporary, { force: true });
     }
   }
 
-  async #forgetBefore(number: number): Promise<void> {
-    for (const old of await this.#numbers()) {
-      if (old < number) await rm(join(this.#directory, String(old)), { force: true });
+  #forgetBefore(number: number): void {
+    for (const old of this.#numbers()) {
+      if (old < number) rmSync(join(this.#directory, String(old)), { force: true });
     }
   }
 
-  async #numbers(): Promise<number[]> {
-    const names = (await readdir(this.#directory).catch(missing)) ?? [];
+  #numbers(): number[] {
+    const names = unlessMissing(() => readdirSync(this.#directory)) ?? [];
     return names
       .filter((name) => /^[0-9]+$/.test(name))
       .map(Number)
       .sort((a, b) => a - b);
+  }
+}
+
+function unlessMissing<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (thrown) {
+    return missing(thrown as NodeJS.ErrnoException);
   }
 }
 

@@ -215,6 +215,11 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     return record;
   }
 
+  /** Asks the driver what it can do before anybody waits for the answer. */
+  warmUp(): void {
+    this.#able().catch(() => undefined);
+  }
+
   /** Compares the store with the driver; also done before any status is shown. */
   async reconcile(): Promise<void> {
     await this.#reconciler.reconcile();
