@@ -1,4 +1,4 @@
-import { HttpAido, type OutputChunk, Sandbox } from "@aido/sdk";
+import { HttpAido, type OutputChunk, SANDBOX_STATES, Sandbox } from "@aido/sdk";
 import { expect, test } from "vitest";
 import { TcpProxy } from "../backends/tcp-proxy.ts";
 import { AidoServer } from "./aido-server.ts";
@@ -68,15 +68,15 @@ test("a run is followed over a server that is killed and comes back, steps and s
   await using project = await Project.on(server.url, {
     "sandbox.yaml":
       "name: demo\nruntime: bash\nttl: 5m\nsteps:\n  - name: first\n    task: one.sh\n  - name: second\n    task: two.sh\n",
-    "one.sh": "for i in $(seq 0 2999); do echo line $i; done\n",
+    "one.sh": "for i in $(seq 0 39999); do echo line $i; done\n",
     "two.sh":
       "for i in $(seq 0 99); do echo line $i; done; while [ ! -e /work/go ]; do sleep 0.05; done; echo end >&2; exit 4\n",
   });
   const { id } = await project.json<{ id: string }>(["sandbox", "up"]);
   await using proxy = await TcpProxy.to({ host: "127.0.0.1", port: server.port });
   await using running = project.start(["run", "--sandbox", id]);
-  await running.until("line 2999");
-  proxy.cutAfterBytes = 20_000;
+  await running.until("line 39999");
+  proxy.cutAfterBytes = 100_000;
   const aido = new HttpAido({ url: `http://127.0.0.1:${proxy.port}`, retryDelayMs: 20 });
   const seen = new Map<string | undefined, Transcript>();
   let wasAway = false;
@@ -92,7 +92,7 @@ test("a run is followed over a server that is killed and comes back, steps and s
     }
   }
   expect(wasAway).toBe(true);
-  expect(seen.get("first")?.text.stdout).toBe(numbered("line", 3000));
+  expect(seen.get("first")?.text.stdout).toBe(numbered("line", 40_000));
   expect(seen.get("second")?.text).toEqual({ stdout: numbered("line", 100), stderr: "end\n" });
   expect(await aido.runs.wait(id)).toMatchObject({ status: "failed", exitCode: 4 });
   expect(await running.end()).toMatchObject({ code: 4 });
@@ -119,5 +119,6 @@ test("an upload that breaks off leaves no sandbox", async () => {
   }
   const inputs = [{ path: "big.bin", content: endless }];
   await expect(aido.runs.up({ spec, specText: "name: demo\n", inputs })).rejects.toThrow();
-  await expect.poll(async () => aido.sandboxes.list(), { timeout: 20_000 }).toEqual([]);
+  const all = () => aido.sandboxes.list({ states: SANDBOX_STATES });
+  await expect.poll(all, { timeout: 20_000 }).toMatchObject([{ state: "deleted" }]);
 });

@@ -9,13 +9,13 @@ export function fromBase64(text: string): Uint8Array {
 }
 
 /** The body of a reply. One that breaks off is an error, never a short file. */
-export async function* chunksOf(response: Response): AsyncGenerator<Uint8Array> {
+export async function* chunksOf(response: Response, server: string): AsyncGenerator<Uint8Array> {
   if (response.body === null) return;
   const reader = response.body.getReader();
   try {
     for (;;) {
       const { done, value } = await reader.read().catch((cause: unknown) => {
-        throw lostServer(response.url, cause);
+        throw lostServer(server, cause);
       });
       if (done) return;
       yield value;

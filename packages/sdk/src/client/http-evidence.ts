@@ -16,7 +16,7 @@ export class HttpEvidence implements Evidence {
     });
     const decoder = new TextDecoder();
     let text = "";
-    for await (const chunk of chunksOf(response)) {
+    for await (const chunk of chunksOf(response, this.#transport.url)) {
       text += decoder.decode(chunk, { stream: true });
       for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
         yield JSON.parse(text.slice(0, end)) as EvidenceEntry;

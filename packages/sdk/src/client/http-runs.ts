@@ -74,7 +74,8 @@ export class HttpRuns implements Runs {
 
   async *output(path: string, sandbox?: string, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const call = { query: { path }, repeatable: true, signal };
-    yield* chunksOf(await this.#transport.send(one(sandbox, "/outputs"), call));
+    const response = await this.#transport.send(one(sandbox, "/outputs"), call);
+    yield* chunksOf(response, this.#transport.url);
   }
 
   async cancel(sandbox?: string): Promise<void> {

@@ -10,14 +10,14 @@ const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 const SILENCE_MS = 60_000;
 
 /** Server-sent events of a reply, one by one. */
-export async function* serverEvents(response: Response): AsyncGenerator<ReceivedEvent> {
+export async function* serverEvents(response: Response, server: string): AsyncGenerator<ReceivedEvent> {
   if (response.body === null) return;
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let text = "";
   try {
     for (;;) {
-      const { done, value } = await readOrGiveUp(reader, response.url);
+      const { done, value } = await readOrGiveUp(reader, server);
       if (done) return;
       text += decoder.decode(value, { stream: true });
       if (text.length > MAX_EVENT_CHARS) throw new Error("an event of the server is too long");
@@ -32,7 +32,7 @@ export async function* serverEvents(response: Response): AsyncGenerator<Received
   }
 }
 
-async function readOrGiveUp(reader: ReadableStreamDefaultReader<Uint8Array>, url: string) {
+async function readOrGiveUp(reader: ReadableStreamDefaultReader<Uint8Array>, server: string) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error("the server is silent")), SILENCE_MS);
@@ -40,7 +40,7 @@ async function readOrGiveUp(reader: ReadableStreamDefaultReader<Uint8Array>, url
   try {
     return await Promise.race([reader.read(), silence]);
   } catch (cause) {
-    throw lostServer(url, cause);
+    throw lostServer(server, cause);
   } finally {
     clearTimeout(timer);
   }

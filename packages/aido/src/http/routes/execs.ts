@@ -85,7 +85,7 @@ export function execRoutes(aido: Aido): Operation[] {
         const sandbox = await own(input.http, input);
         const execId = execIdOf(input.http);
         if (input.query.wait !== undefined && input.query.wait > 0) {
-          await waitUpTo(aido, sandbox.id, execId, input.query.wait, input.request.signal);
+          await waitUpTo(aido, sandbox.id, execId, input.query.wait, input.request);
         }
         const info = await aido.execs.get(sandbox.id, execId);
         const output = await readOutput(
@@ -198,9 +198,9 @@ async function waitUpTo(
   sandbox: string,
   execId: string,
   ms: number,
-  signal: AbortSignal,
+  { signal, draining }: RequestContext,
 ): Promise<void> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+  const limit = AbortSignal.any([signal, draining, AbortSignal.timeout(ms)]);
   try {
     await aido.execs.wait(sandbox, execId, limit);
   } catch (thrown) {

@@ -96,9 +96,9 @@ export function runRoutes(aido: Aido, deps: RunRouteDeps): Operation[] {
       quiet: true,
       handle: async (input) => {
         const id = await own(input);
-        const { signal } = input.request;
         const wait = input.query.wait ?? 0;
-        const summary = wait > 0 ? await waitUpTo(aido, id, wait, signal) : await aido.runs.summary(id);
+        const summary =
+          wait > 0 ? await waitUpTo(aido, id, wait, input.request) : await aido.runs.summary(id);
         return input.http.json({ summary: summary ?? null });
       },
     }),
@@ -202,9 +202,9 @@ async function waitUpTo(
   aido: Aido,
   id: string,
   ms: number,
-  signal: AbortSignal,
+  { signal, draining }: RequestContext,
 ): Promise<RunSummary | undefined> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+  const limit = AbortSignal.any([signal, draining, AbortSignal.timeout(ms)]);
   try {
     return await aido.runs.wait(id, limit);
   } catch (thrown) {
