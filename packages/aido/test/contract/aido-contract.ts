@@ -21,7 +21,9 @@ export function aidoContract(under: AidoUnderTest): void {
       await using place = openPlace(under);
       const aido = await place.open();
       const { id } = await aido.sandboxes.create({ name: "box", ttlMs: 60_000 });
-      expect(await output(aido, id, ["sh", "-c", "echo kept > file; id -u"])).toBe("1000\n");
+      const { uid } = (await aido.driver.inspect(id))?.user ?? { uid: 0 };
+      expect(uid).toBeGreaterThanOrEqual(1000);
+      expect(await output(aido, id, ["sh", "-c", "echo kept > file; id -u"])).toBe(`${uid}\n`);
       await aido.sandboxes.stop("box");
       await expect(aido.execs.start(id, { argv: ["true"] })).rejects.toMatchObject({
         code: "CONTAINER_NOT_RUNNING",

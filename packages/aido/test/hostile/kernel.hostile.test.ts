@@ -119,8 +119,10 @@ for (const driver of DRIVERS) {
       const user = driver === "docker" ? "0" : undefined;
       const copied = await target.attack("", { argv: ["sh", "-c", COPY_SETUID], user });
       expect(copied).toMatchObject({ stdout: "6755\n", stderr: "" });
+      const uid = (await target.attack("", { argv: ["id", "-u"] })).stdout.trim();
+      expect(Number(uid)).toBeGreaterThanOrEqual(1000);
       const { stdout } = await target.attack("", { argv: ["sh", "-c", RUN_SETUID] });
-      expect(stdout).toBe("1000\n1000\n1000 1000 1000 1000");
+      expect(stdout).toBe(`${uid}\n${uid}\n${uid} ${uid} ${uid} ${uid}`);
     });
 
     test("a crash writes no file and runs no program of the host", async () => {
