@@ -1,6 +1,6 @@
 import { lostServer } from "./lost-server.ts";
 
-/** Base64 without Buffer, so that the client runs in browsers too. */
+/** Base64 with what browsers have too. */
 export function fromBase64(text: string): Uint8Array {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
