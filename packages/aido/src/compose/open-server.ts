@@ -4,6 +4,8 @@ import type { Config, ServeConfig } from "../config/config.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import { DataDir } from "../core/data-dir.ts";
 import type { Logger } from "../core/logger.ts";
+import { parsePool } from "../core/pool/parse-pool.ts";
+import type { WarmPool } from "../core/pool/warm-pool.ts";
 import { PortTokens } from "../core/ports/port-tokens.ts";
 import { serverSecret } from "../core/ports/server-secret.ts";
 import { createApp } from "../http/app.ts";
@@ -19,6 +21,7 @@ import { TokenBuckets } from "../http/rate-limiter.ts";
 import { execRoutes } from "../http/routes/execs.ts";
 import { fileRoutes } from "../http/routes/files.ts";
 import { historyRoutes } from "../http/routes/history.ts";
+import { poolRoutes } from "../http/routes/pool.ts";
 import { portRoutes } from "../http/routes/ports.ts";
 import { recordRoutes } from "../http/routes/records.ts";
 import { runRoutes } from "../http/routes/runs.ts";
@@ -77,7 +80,9 @@ async function serve(
     required: isGuarded,
     allowedOrigins: config.serve.corsOrigins,
   });
-  const metrics = new HttpMetrics(() => sandboxGauges(store));
+  const poolSpecs = parsePool(config.serve.pool);
+  let pool: WarmPool | undefined;
+  const metrics = new HttpMetrics(async () => ({ ...(await sandboxGauges(store)), ...poolGauges(pool) }));
   const operations: Operation[] = [];
   const tokens = new PortTokens(await serverSecret(new DataDir(config.dataDir).serverSecret));
   const ports = new PortProxy({
@@ -95,6 +100,7 @@ async function serve(
     ...fileRoutes(aido),
     ...historyRoutes(aido, aido.history),
     ...portRoutes(aido, tokens),
+    ...poolRoutes(() => pool?.state() ?? []),
     ...recordRoutes(aido, audit),
     ...systemRoutes({
       version,
@@ -128,9 +134,12 @@ async function serve(
     forgetAnswers: (now) => store.idempotency.prune(new Date(now.getTime() - KEEP_ANSWERS_MS)),
   });
   await housekeeping.start();
+  // Opened without entries too: what a killed server has left in its pool is removed.
+  pool = await aido.openPool(poolSpecs, store.pool);
   const { host, port } = config.serve;
   const listening = startServer({ app, host, port, intercept, upgrade, logger, drainMs: DRAIN_MS });
   const server = await listening.catch(async (thrown: unknown) => {
+    await pool?.close();
     await housekeeping.stop();
     metrics.close();
     throw thrown;
@@ -143,6 +152,7 @@ async function serve(
       drain.abort();
       ports.close();
       await server.drain();
+      await pool?.close();
       await housekeeping.stop();
       metrics.close();
       await audit.flush();
@@ -189,6 +199,21 @@ async function failing(aido: CoreAido): Promise<readonly string[]> {
     ask("store", aido.store.sandboxes.list({ limit: 1 })),
   ]);
   return names;
+}
+
+function poolGauges(pool: WarmPool | undefined): Readonly<Record<string, number>> {
+  const gauges: Record<string, number> = {};
+  const add = (name: string, value: number) => {
+    gauges[name] = (gauges[name] ?? 0) + value;
+  };
+  for (const { image, isolation, ready, target, hits, misses } of pool?.state() ?? []) {
+    const label = `image="${image}",isolation="${isolation}"`;
+    add(`aido_pool_ready{${label}}`, ready);
+    add(`aido_pool_target{${label}}`, target);
+    add(`aido_pool_claims_total{${label},result="hit"}`, hits);
+    add(`aido_pool_claims_total{${label},result="miss"}`, misses);
+  }
+  return gauges;
 }
 
 async function sandboxGauges(store: SqliteStore): Promise<Readonly<Record<string, number>>> {

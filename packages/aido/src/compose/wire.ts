@@ -1,10 +1,12 @@
 import { mkdirSync } from "node:fs";
+import type { CreateSandbox } from "@aido/sdk/protocol";
 import type { Config } from "../config/config.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import type { DataDir } from "../core/data-dir.ts";
 import type { Driver } from "../core/driver/driver.ts";
 import type { Logger } from "../core/logger.ts";
-import type { Store } from "../core/store/store.ts";
+import type { SandboxPool } from "../core/sandbox/sandbox-pool.ts";
+import type { SandboxRecord, Store } from "../core/store/store.ts";
 
 export interface Adapters {
   readonly driver: Driver;
@@ -60,11 +62,14 @@ export async function wire(
   const evidence = new evidences.EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor });
   const supervisors = new supervisions.Supervisors({ driver, clock, logger });
   const shared = { driver, store, dataDir, evidence, supervisors, clock, logger, newId };
+  const begin = (record: SandboxRecord) => (record.history ? history.begin(record) : Promise.resolve());
+  let pool: SandboxPool | undefined;
   const sandboxService = new sandboxes.SandboxService({
     ...shared,
     processes,
     profile: config.profile,
-    onCreated: (record) => (record.history ? history.begin(record) : Promise.resolve()),
+    onCreated: begin,
+    pool: () => pool,
     overrides: { image: config.defaultImage, limits: config.limits, ttlMs: config.ttlMs },
   });
   if (launches === true) sandboxService.warmUp();
@@ -75,6 +80,14 @@ export async function wire(
     execs: new tracking.TrackedExecs(execService, history, sandboxService),
     history,
     recover: (sandboxId) => execService.recover(sandboxId),
+    openPool: async (specs, store) => {
+      const { WarmPool } = await import("../core/pool/warm-pool.ts");
+      const build = (request: CreateSandbox) => sandboxService.build(request);
+      const warm = new WarmPool({ ...shared, processes, pool: store, build, begin }, specs);
+      warm.start();
+      pool = warm;
+      return warm;
+    },
     files: new files.FileService({ ...shared, sandboxes: sandboxService }),
     evidence,
     ports: new ports.PortService({ ...shared, sandboxes: sandboxService }),

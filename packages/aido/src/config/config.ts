@@ -11,6 +11,7 @@ export interface ServeConfig {
   readonly maxSandboxes: number;
   readonly maxBodyBytes: number;
   readonly corsOrigins: readonly string[];
+  readonly pool: string | undefined;
   readonly jwtSecret: Secret | undefined;
   readonly jwksUrl: string | undefined;
   readonly jwtIssuer: string | undefined;
@@ -56,6 +57,7 @@ export function toConfig(values: Values, cwd: string): Config {
       maxSandboxes: values["serve.maxSandboxes"],
       maxBodyBytes: values["serve.maxBody"],
       corsOrigins: (values["serve.corsOrigins"] ?? "").split(",").filter((origin) => origin !== ""),
+      pool: values["serve.pool"],
       jwtSecret: values["serve.jwtSecret"],
       jwksUrl: values["serve.jwksUrl"],
       jwtIssuer: values["serve.jwtIssuer"],

@@ -41,6 +41,7 @@ export interface Values {
   "serve.maxSandboxes": number;
   "serve.maxBody": number;
   "serve.corsOrigins": string | undefined;
+  "serve.pool": string | undefined;
   "serve.jwtSecret": Secret | undefined;
   "serve.jwksUrl": string | undefined;
   "serve.jwtIssuer": string | undefined;
@@ -181,6 +182,11 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     kind: text,
     default: undefined,
     description: "Origins that browsers may call from, separated by commas; none when unset.",
+  },
+  "serve.pool": {
+    kind: text,
+    default: undefined,
+    description: "Sandboxes kept ready, such as `python=4,node=2`; none when unset. See the guide on the pool.",
   },
   "serve.jwtSecret": {
     kind: secret,

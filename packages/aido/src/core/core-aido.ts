@@ -4,6 +4,9 @@ import type { EvidenceLog } from "./evidence/evidence-log.ts";
 import type { FileService } from "./files/file-service.ts";
 import type { HistoryService } from "./history/history-service.ts";
 import type { TrackedExecs } from "./history/tracked-execs.ts";
+import type { PoolSpec } from "./pool/parse-pool.ts";
+import type { PoolStore } from "./pool/pool-store.ts";
+import type { WarmPool } from "./pool/warm-pool.ts";
 import type { PortService } from "./ports/port-service.ts";
 import type { RunService } from "./run/run-service.ts";
 import type { SandboxService } from "./sandbox/sandbox-service.ts";
@@ -19,6 +22,7 @@ export interface CoreParts {
   readonly runs: RunService;
   readonly ports: PortService;
   readonly supervisors: Supervisors;
+  readonly openPool: (specs: readonly PoolSpec[], store: PoolStore) => Promise<WarmPool>;
   readonly recover: (sandboxId: string) => Promise<void>;
   readonly driver: Driver;
   readonly store: Store;
@@ -37,6 +41,7 @@ export class CoreAido implements Aido {
   readonly store: Store;
   readonly #supervisors: Supervisors;
   readonly #recover: (sandboxId: string) => Promise<void>;
+  readonly #openPool: CoreParts["openPool"];
   #closing: Promise<void> | undefined;
 
   constructor(parts: CoreParts) {
@@ -51,11 +56,17 @@ export class CoreAido implements Aido {
     this.store = parts.store;
     this.#supervisors = parts.supervisors;
     this.#recover = parts.recover;
+    this.#openPool = parts.openPool;
   }
 
   /** After a restart: goes on recording what runs in a sandbox. */
   recover(sandboxId: string): Promise<void> {
     return this.#recover(sandboxId);
+  }
+
+  /** Sandboxes are taken from it from now on. Whoever opens it closes it, before this. */
+  openPool(specs: readonly PoolSpec[], store: PoolStore): Promise<WarmPool> {
+    return this.#openPool(specs, store);
   }
 
   close(): Promise<void> {

@@ -64,6 +64,7 @@ export function sandboxBed(options: BedOptions = {}) {
     process,
     sandboxes,
     execs,
+    shared: { driver, store, dataDir, evidence, supervisors, clock, logger },
     async events(id: string): Promise<string[]> {
       const events: string[] = [];
       for await (const entry of evidence.read(id)) events.push(entry.event);

@@ -61,7 +61,15 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     request: CreateSandbox,
     options: { signal?: AbortSignal; onProgress?: Progress } = {},
   ): Promise<SandboxInfo> {
-    return toSandboxInfo(this.#watched(await this.#starter.create(request, options)));
+    const pool = this.#deps.pool?.();
+    const create = () => this.#starter.create(request, options);
+    const record = (await pool?.claim(request, options.signal)) ?? (await (pool?.beside(create) ?? create()));
+    return toSandboxInfo(this.#watched(record));
+  }
+
+  /** A checked request as a record that nobody has been told of. */
+  build(request: CreateSandbox): Promise<SandboxRecord> {
+    return this.#starter.build(request);
   }
 
   async prepare(request: CreateSandbox, options: PrepareOptions = {}): Promise<SandboxRecord> {
@@ -276,12 +284,11 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   #refuseForeign(record: SandboxRecord): void {
-    if (record.driver === this.#deps.driver.name || record.state === "deleted") return;
-    throw new AidoError(
-      "RUNTIME_UNAVAILABLE",
-      `Sandbox ${record.id} was made with the ${record.driver} driver; aido is using ${this.#deps.driver.name}`,
-      { hint: `Add \`--driver ${record.driver}\`.`, details: { id: record.id, driver: record.driver } },
-    );
+    const { id, driver, state } = record;
+    if (driver === this.#deps.driver.name || state === "deleted") return;
+    const message = `Sandbox ${id} was made with the ${driver} driver; aido is using ${this.#deps.driver.name}`;
+    const hint = `Add \`--driver ${driver}\`.`;
+    throw new AidoError("RUNTIME_UNAVAILABLE", message, { hint, details: { id, driver } });
   }
 
   #able(): Promise<DriverCapabilities> {

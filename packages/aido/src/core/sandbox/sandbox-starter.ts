@@ -10,12 +10,15 @@ import type { SandboxClaims } from "./sandbox-claims.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 import type { SandboxEnder } from "./sandbox-ender.ts";
 import type { LaunchOptions, PrepareOptions } from "./sandbox-lifecycle.ts";
+import type { SandboxPool } from "./sandbox-pool.ts";
 
 export interface StarterOptions extends SandboxDeps {
   /** Short, unique, safe in file and container names. */
   readonly newId: () => string;
   readonly profile?: ProfileName | undefined;
   readonly overrides?: ProfileOverrides | undefined;
+  /** Asked at each create: a server opens its pool when everything else is there. */
+  readonly pool?: (() => SandboxPool | undefined) | undefined;
   /** The first look at a new sandbox, before anybody else can use it. */
   readonly onCreated?: ((record: SandboxRecord) => Promise<void>) | undefined;
 }
@@ -47,7 +50,7 @@ export class SandboxStarter {
 
   async create(request: CreateSandbox, options: StartOptions): Promise<SandboxRecord> {
     const { claims, ender } = this.#parts;
-    const wanted = await this.#build(request, {});
+    const wanted = await this.build(request);
     return await claims.hold(wanted.id, "create", async (lost) => {
       await this.#insert(wanted, undefined);
       try {
@@ -63,7 +66,7 @@ export class SandboxStarter {
   }
 
   async prepare(request: CreateSandbox, options: PrepareOptions): Promise<SandboxRecord> {
-    const wanted = await this.#build(request, options);
+    const wanted = await this.build(request, options);
     return await this.#parts.claims.hold(wanted.id, "create", async () => {
       await this.#insert(wanted, options.actor);
       return wanted;
@@ -120,7 +123,8 @@ export class SandboxStarter {
     });
   }
 
-  async #build(request: CreateSandbox, options: PrepareOptions): Promise<SandboxRecord> {
+  /** A record in state `pending` that nobody has been told of. */
+  async build(request: CreateSandbox, options: PrepareOptions = {}): Promise<SandboxRecord> {
     const { driver, clock, newId, profile = "aido", overrides = {} } = this.#deps;
     const mounts = options.mounts ?? (() => []);
     const record = buildRecord(request, {

@@ -11,6 +11,7 @@ import type {
   RunStore,
   Store,
 } from "../../core/store/store.ts";
+import { MemoryPool } from "./memory-pool.ts";
 import { MemorySandboxes } from "./memory-sandboxes.ts";
 
 /** Records of one process, gone with it. For tests and throw-away use. */
@@ -20,6 +21,7 @@ export class MemoryStore implements Store {
   readonly runs: MemoryRuns;
   readonly claims = new MemoryClaims();
   readonly evidence = new MemoryEvidenceHeads();
+  readonly pool: MemoryPool;
 
   constructor() {
     this.sandboxes = new MemorySandboxes((id) => {
@@ -27,6 +29,7 @@ export class MemoryStore implements Store {
       this.runs.drop(id);
       this.claims.drop(id);
     });
+    this.pool = new MemoryPool(this.sandboxes);
     const exists = (id: string) => this.sandboxes.has(id);
     this.execs = new MemoryExecs(exists);
     this.runs = new MemoryRuns(exists);

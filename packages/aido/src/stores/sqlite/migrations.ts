@@ -129,4 +129,13 @@ export const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE sandboxes ADD COLUMN image_env TEXT NOT NULL DEFAULT '{}';
   `,
+  `
+  CREATE TABLE pool (
+    id TEXT PRIMARY KEY,
+    key TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    is_ready INTEGER NOT NULL,
+    record TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

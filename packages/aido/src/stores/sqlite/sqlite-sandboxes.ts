@@ -15,16 +15,19 @@ export class SqliteSandboxes implements SandboxStore {
   }
 
   async insert(record: SandboxRecord): Promise<void> {
-    this.#db.write(() => {
-      const taken = this.#db.first(
-        "SELECT id FROM sandboxes WHERE id = ? UNION ALL SELECT id FROM sandboxes WHERE name = ? AND state <> 'deleted'",
-        record.id,
-        record.name ?? null,
-      );
-      if (taken !== undefined) throw nameTaken(record, String(taken["id"]));
-      this.#db.run(INSERT, ...toAssignments(SANDBOX_COLUMNS, record).values);
-      this.#writeLabels(record.id);
-    });
+    this.#db.write(() => this.insertWithin(record));
+  }
+
+  /** As part of a transaction that somebody else has begun. */
+  insertWithin(record: SandboxRecord): void {
+    const taken = this.#db.first(
+      "SELECT id FROM sandboxes WHERE id = ? UNION ALL SELECT id FROM sandboxes WHERE name = ? AND state <> 'deleted'",
+      record.id,
+      record.name ?? null,
+    );
+    if (taken !== undefined) throw nameTaken(record, String(taken["id"]));
+    this.#db.run(INSERT, ...toAssignments(SANDBOX_COLUMNS, record).values);
+    this.#writeLabels(record.id);
   }
 
   async get(id: string): Promise<SandboxRecord | undefined> {

@@ -6,6 +6,7 @@ import { SqliteConnection } from "./sqlite-connection.ts";
 import { SqliteEvidenceHeads } from "./sqlite-evidence-heads.ts";
 import { SqliteExecs } from "./sqlite-execs.ts";
 import { SqliteIdempotency } from "./sqlite-idempotency.ts";
+import { SqlitePool } from "./sqlite-pool.ts";
 import { SqliteRuns } from "./sqlite-runs.ts";
 import { SqliteSandboxes } from "./sqlite-sandboxes.ts";
 
@@ -19,6 +20,7 @@ export class SqliteStore implements Store {
   readonly apiKeys: SqliteApiKeys;
   readonly audit: SqliteAudit;
   readonly idempotency: SqliteIdempotency;
+  readonly pool: SqlitePool;
   readonly #connection: SqliteConnection;
 
   /** Raises DATA_DIR_NOT_WRITABLE, DISK_FULL, STORE_TOO_NEW or STORE_UNAVAILABLE. */
@@ -31,6 +33,7 @@ export class SqliteStore implements Store {
     this.apiKeys = new SqliteApiKeys(this.#connection);
     this.audit = new SqliteAudit(this.#connection);
     this.idempotency = new SqliteIdempotency(this.#connection);
+    this.pool = new SqlitePool(this.#connection, this.sandboxes);
     this.evidence = new SqliteEvidenceHeads(this.#connection);
   }
 

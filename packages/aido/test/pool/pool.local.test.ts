@@ -1,0 +1,3 @@
+import { poolContract } from "./pool-contract.ts";
+
+poolContract({ driver: "local", image: "bash" });
