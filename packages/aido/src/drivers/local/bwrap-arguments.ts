@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Mount } from "../../core/driver/driver.ts";
 import { ETC_DIRECTORIES } from "./etc-files.ts";
 import type { SandboxState } from "./sandbox-state.ts";
@@ -17,6 +17,8 @@ export interface BwrapLayout {
   hostname: string;
   agentPath: string;
   etc: string;
+  /** Files to be mounted over those of the same name in /etc. */
+  names: readonly string[];
   /** Mounted at the workdir unless one of the sandbox's mounts is. */
   work: string;
   memoryCgroup: string | undefined;
@@ -75,7 +77,8 @@ export function capabilities(hasUserNamespace: boolean): string[] {
 
 /** Every path of aido's own that is mounted; the user that bubblewrap runs as may be unable to reach them. */
 export function ownSources(layout: BwrapLayout): string[] {
-  return [layout.agentPath, layout.etc, ...workspaceMounts(layout).map((mount) => mount.source)];
+  const { agentPath, etc, names } = layout;
+  return [agentPath, etc, ...names, ...workspaceMounts(layout).map((mount) => mount.source)];
 }
 
 /** /usr and what the distribution keeps beside it or links into it. */
@@ -96,6 +99,7 @@ function etc(layout: BwrapLayout): string[] {
     "--ro-bind",
     layout.reach(layout.etc),
     "/etc",
+    ...layout.names.flatMap((path) => ["--ro-bind", layout.reach(path), join("/etc", basename(path))]),
     ...shared.filter((path) => existsSync(path)).flatMap((path) => ["--ro-bind", realpathSync(path), path]),
   ];
 }

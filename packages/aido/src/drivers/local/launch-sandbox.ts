@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AidoError } from "@aido/sdk/protocol";
@@ -38,8 +39,7 @@ export async function launchSandbox(launch: Launch): Promise<ProcessIdentity> {
   const staged = hostUid === undefined ? [] : ownSources(draft);
   const reach = (path: string) => (staged.includes(path) ? join(STAGE, `${staged.indexOf(path)}`) : path);
 
-  const seccomp = join(paths.directory, "seccomp.bpf");
-  writeFileSync(seccomp, seccompFilter(launch.processor));
+  const seccomp = sharedFilter(paths.root, launch.processor);
   const status = `${paths.status}.new`;
   const descriptors = [openSync(seccomp, "r"), openSync(status, "w", 0o600)];
   try {
@@ -57,6 +57,17 @@ export async function launchSandbox(launch: Launch): Promise<ProcessIdentity> {
   } finally {
     for (const descriptor of descriptors) closeSync(descriptor);
   }
+}
+
+/** The same for every sandbox: written once, under a name that tells its content. */
+function sharedFilter(root: string, processor: Processor): string {
+  const filter = seccompFilter(processor);
+  const path = join(root, `.seccomp-${createHash("sha256").update(filter).digest("hex").slice(0, 16)}`);
+  if (existsSync(path)) return path;
+  const draft = `${path}.${randomBytes(6).toString("hex")}`;
+  writeFileSync(draft, filter, { mode: 0o600 });
+  renameSync(draft, path);
+  return path;
 }
 
 /** Whom bubblewrap runs as, and that it gets mounts of its own to find its sources in. */

@@ -1,6 +1,6 @@
 import { chownSync, mkdirSync } from "node:fs";
 import type { ContainerSpec } from "../../core/driver/driver.ts";
-import { toHostname, writeEtc } from "./etc-files.ts";
+import { nameFiles, toHostname, writeReadable } from "./etc-files.ts";
 import { giveToUser } from "./give-to-user.ts";
 import { hostUser } from "./host-user.ts";
 import type { Machine } from "./machine.ts";
@@ -22,7 +22,9 @@ export async function prepareSandbox(
       : { uid: hostUid, gid: hostUid };
   mkdirSync(paths.run, { recursive: true, mode: 0o700 });
   mkdirSync(paths.work, { recursive: true, mode: 0o755 });
-  writeEtc(paths.etc, { hostname: toHostname(spec.name), home: spec.workdir, ...user });
+  for (const [name, text] of Object.entries(nameFiles(toHostname(spec.name)))) {
+    writeReadable(paths.name(name), text);
+  }
   if (hostUid !== undefined) {
     chownSync(paths.work, hostUid, hostUid);
     for (const mount of spec.mounts) await giveToUser(mount.source, hostUid);

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { AidoError } from "@aido/sdk/protocol";
 import type { Cgroup } from "./cgroup.ts";
 import { endSandboxProcesses, until } from "./end-processes.ts";
-import { toHostname } from "./etc-files.ts";
+import { etcFiles, nameFiles, sharedEtc, toHostname, writeEtc } from "./etc-files.ts";
 import { launchSandbox } from "./launch-sandbox.ts";
 import type { Machine } from "./machine.ts";
 import { bootId, type ProcessIdentity } from "./process-table.ts";
@@ -50,7 +50,8 @@ export async function startSandbox(options: SandboxStartOptions): Promise<void> 
         state,
         userNamespace,
         agentPath,
-        etc: paths.etc,
+        etc: etcOf(state, paths, userNamespace),
+        names: Object.keys(nameFiles("")).map((name) => paths.name(name)),
         work: paths.work,
         memoryCgroup: cgroup?.memoryDirectory,
       },
@@ -68,6 +69,14 @@ export async function startSandbox(options: SandboxStartOptions): Promise<void> 
     },
   });
   recordSupervisor(starting, paths, supervisor);
+}
+
+/** Without a user namespace the user is the sandbox's alone, and so is what names it. */
+function etcOf({ workdir, user }: SandboxState, paths: SandboxPaths, userNamespace: boolean): string {
+  const settings = { home: workdir, ...user };
+  if (userNamespace) return sharedEtc(paths.root, settings);
+  writeEtc(paths.etc, etcFiles(settings));
+  return paths.etc;
 }
 
 /** The user of a sandbox is a number of its user namespace; without one, that number is somebody else's. */

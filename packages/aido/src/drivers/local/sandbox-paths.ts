@@ -1,7 +1,7 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { AidoError } from "@aido/sdk/protocol";
 
-/** One sandbox's directory below the driver's root. Only `work` and `etc` are visible inside. */
+/** One sandbox's directory below the driver's root. Only `work`, `etc` and names are visible inside. */
 export class SandboxPaths {
   readonly directory: string;
 
@@ -21,8 +21,19 @@ export class SandboxPaths {
     return join(this.run, "agent.sock");
   }
 
+  /** One of the files of /etc that tell the sandbox's name. */
+  name(file: string): string {
+    return join(this.directory, file);
+  }
+
+  /** Of a sandbox whose user is no other's; all others share theirs. */
   get etc(): string {
     return join(this.directory, "etc");
+  }
+
+  /** The driver's own, for what all sandboxes share. */
+  get root(): string {
+    return dirname(this.directory);
   }
 
   /** The workdir of a sandbox that has no mount for it; survives stop and start. */
