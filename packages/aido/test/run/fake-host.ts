@@ -11,7 +11,7 @@ import { makeRunHost, type RunHost } from "./run-harness.ts";
  * Understands scripts of one command per line: `out TEXT`, `err TEXT`, `write PATH TEXT`, `read PATH`, `link PATH
  * TARGET`, `sleep SECONDS`, `env NAME`, `exit CODE`, `where`.
  */
-const interpreter: FakeProgram = async (process) => {
+export const interpreter: FakeProgram = async (process) => {
   const [program, path = ""] = process.argv;
   const script = (await process.files.readFile("/", path)).toString();
   for (const line of script.split("\n")) {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { HttpAido } from "@aido/sdk";
 import type { Hono } from "hono";
 import { wire } from "../../src/compose/wire.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
@@ -21,7 +22,9 @@ import { execRoutes } from "../../src/http/routes/execs.ts";
 import { fileRoutes } from "../../src/http/routes/files.ts";
 import { historyRoutes } from "../../src/http/routes/history.ts";
 import { recordRoutes } from "../../src/http/routes/records.ts";
+import { runRoutes } from "../../src/http/routes/runs.ts";
 import { sandboxRoutes } from "../../src/http/routes/sandboxes.ts";
+import { serverRoutes } from "../../src/http/routes/server.ts";
 import { systemRoutes } from "../../src/http/routes/system.ts";
 import { StreamLogger } from "../../src/log/stream-logger.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
@@ -107,12 +110,12 @@ export class ApiBed implements AsyncDisposable {
     const metrics = new HttpMetrics(async () => ({ aido_sandboxes: 0 }));
     const draining = new AbortController();
     const operations: Operation[] = [];
+    const quota = sandboxQuota(aido, options.maxSandboxes ?? 0);
     operations.push(
-      ...sandboxRoutes(aido, {
-        quota: sandboxQuota(aido, options.maxSandboxes ?? 0),
-        idempotency: store.idempotency,
-      }),
+      ...sandboxRoutes(aido, { quota, idempotency: store.idempotency }),
       ...execRoutes(aido),
+      ...runRoutes(aido, { quota, maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024 }),
+      ...serverRoutes(driver, "1.2.3"),
       ...fileRoutes(aido),
       ...historyRoutes(aido, aido.history),
       ...recordRoutes(aido, audit),
@@ -160,6 +163,15 @@ export class ApiBed implements AsyncDisposable {
     });
     await this.store.apiKeys.insert(record);
     return key;
+  }
+
+  /** The SDK's client, without a network in between. */
+  client(key?: string): HttpAido {
+    return new HttpAido({
+      url: "http://localhost",
+      apiKey: key,
+      fetch: async (url, init) => await this.app.request(String(url), init),
+    });
   }
 
   async fetch(method: string, path: string, ask: Ask = {}): Promise<Response> {
