@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -9,6 +10,10 @@
 #include "tool_io.h"
 #include "tool_tree.h"
 #include "tool_watch_nodes.h"
+#include "tool_watch_sync.h"
+
+/* Whoever asked is gone when no question comes for so long: a tool outlives its host's connection. */
+#define SYNC_IDLE_MS (15 * 60 * 1000)
 
 #define MASK                                                                                                        \
     (IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_ONLYDIR |     \
@@ -19,11 +24,19 @@ enum kind { READY = 0, CREATED = 1, MODIFIED = 2, REMOVED = 3, OVERFLOW = 4 };
 static int inotify = -1;
 static const char *root_path, *base_path;
 static struct stat base_stat;
+/* Collect what changed and tell it when asked, instead of telling events as they come. */
+static bool is_sync;
 
 static void report(enum kind kind, const struct node *node, const char *name)
 {
     size_t size = 0;
     const char *path = node ? node_path(node, name, &size) : "";
+    if (is_sync && kind == OVERFLOW)
+        node ? dirty_always() : dirty_everything();
+    else if (is_sync)
+        dirty_add(path, size, kind == REMOVED);
+    if (is_sync)
+        return;
     out_u8((uint8_t)kind);
     out_str(path, size);
 }
@@ -37,7 +50,7 @@ static void unwatch(int wd)
 static struct node *watch_directory(int fd, struct node *up, const char *name)
 {
     /* inotify takes paths only, and one of any depth must do: the directory itself is `.` from inside. */
-    int wd = fchdir(fd) < 0 ? -1 : inotify_add_watch(inotify, ".", MASK);
+    int wd = fchdir(fd) < 0 ? -1 : inotify_add_watch(inotify, ".", MASK | (is_sync ? IN_CLOSE_WRITE : 0));
     int error = errno;
     /* A directory that is somewhere's `.` is not gone for the kernel when it is removed. */
     (void)!chdir("/");
@@ -50,7 +63,8 @@ static struct node *watch_directory(int fd, struct node *up, const char *name)
         return node_put(wd, up, name);
     if (!up)
         tool_fail(errno, NULL);
-    if (errno == ENOSPC)
+    /* What cannot be read cannot be scanned either; what is gone is told by the directory that held it. */
+    if (errno == ENOSPC || (is_sync && errno != EACCES && errno != ENOENT))
         report(OVERFLOW, up, name);
     return NULL;
 }
@@ -114,7 +128,7 @@ static void start(void)
 {
     if (inotify >= 0)
         close(inotify);
-    inotify = inotify_init1(IN_CLOEXEC);
+    inotify = inotify_init1(IN_CLOEXEC | (is_sync ? IN_NONBLOCK : 0));
     if (inotify < 0)
         tool_fail(errno, NULL);
     int fd = tool_directory(root_path, base_path);
@@ -141,10 +155,13 @@ static void directory_came(struct node *up, const char *name)
     int fd = -1;
     if (base >= 0 && fstat(base, &st) == 0 && st.st_ino == base_stat.st_ino && st.st_dev == base_stat.st_dev)
         fd = path_open(base, node_path(up, name, &size), O_RDONLY | O_DIRECTORY | O_NONBLOCK, PATH_LINKS_NONE);
+    int error = errno;
     if (base >= 0)
         close(base);
     if (fd >= 0)
         add_tree(fd, up, name, true);
+    else if (is_sync && error == EACCES)
+        dirty_everything();
 }
 
 /* False when the watched directory itself is gone. */
@@ -173,8 +190,11 @@ static bool handle(const struct inotify_event *event)
         report(REMOVED, node, name);
         if (child)
             node_drop(child, unwatch);
-    } else if (event->mask & (IN_MODIFY | IN_ATTRIB)) {
+    } else if (event->mask & (IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE)) {
         report(MODIFIED, node, name);
+        /* A directory that can be read again shows what it holds. */
+        if (is_sync && event->mask & IN_ISDIR)
+            directory_came(node, name);
     }
     return true;
 }
@@ -187,26 +207,78 @@ static void start_over(void)
     report(OVERFLOW, NULL, "");
 }
 
-int tool_watch(int argc, char **argv)
+static bool handle_all(const char *events, size_t n)
 {
-    (void)argc;
-    static char events[TOOL_BUFFER] __attribute__((aligned(__alignof__(struct inotify_event))));
-    root_path = argv[1];
-    base_path = argv[2];
-    start();
-    report(READY, NULL, "");
+    for (size_t at = 0; at < n;) {
+        const struct inotify_event *event = (const void *)(events + at);
+        at += sizeof *event + event->len;
+        if (event->mask & IN_Q_OVERFLOW) {
+            start_over();
+            break;
+        }
+        if (!handle(event))
+            return false;
+    }
+    return true;
+}
+
+static char events[TOOL_BUFFER] __attribute__((aligned(__alignof__(struct inotify_event))));
+
+/* Takes in what has happened until now; a change is queued before the call that made it returns. */
+static bool drain(void)
+{
     for (;;) {
-        out_flush();
-        size_t n = in_some(inotify, events, sizeof events);
-        for (size_t at = 0; at < n;) {
-            const struct inotify_event *event = (const void *)(events + at);
-            at += sizeof *event + event->len;
-            if (event->mask & IN_Q_OVERFLOW) {
-                start_over();
-                break;
-            }
-            if (!handle(event))
+        ssize_t n = read(inotify, events, sizeof events);
+        if (n < 0 && errno == EAGAIN)
+            return true;
+        if (n < 0 && errno != EINTR)
+            tool_fail(errno, NULL);
+        if (n > 0 && !handle_all(events, (size_t)n))
+            return false;
+    }
+}
+
+static int answer_questions(void)
+{
+    char questions[64];
+    for (;;) {
+        struct pollfd wait[2] = {{.fd = 0, .events = POLLIN}, {.fd = inotify, .events = POLLIN}};
+        int ready = poll(wait, 2, SYNC_IDLE_MS);
+        if (ready == 0)
+            return 0;
+        if (ready < 0)
+            continue;
+        size_t asked = wait[0].revents ? in_some(0, questions, sizeof questions) : 0;
+        if (wait[0].revents && asked == 0)
+            return 0;
+        if (!drain())
+            return 0;
+        for (size_t i = 0; i < asked; i++) {
+            int base = open_base();
+            if (base < 0)
                 return 0;
+            dirty_answer(base);
+            close(base);
         }
     }
+}
+
+int tool_watch(int argc, char **argv)
+{
+    root_path = argv[1];
+    base_path = argv[2];
+    is_sync = argc > 3;
+    if (is_sync && strcmp(argv[3], "sync") != 0)
+        tool_usage("watch root path [sync]");
+    start();
+    if (is_sync) {
+        out_u8(READY);
+        out_flush();
+        return answer_questions();
+    }
+    report(READY, NULL, "");
+    do
+        out_flush();
+    while (handle_all(events, in_some(inotify, events, sizeof events)));
+    return 0;
 }

@@ -26,7 +26,7 @@ static const struct tool {
     {"untar", tool_untar, 2, 2, "untar root path"},
     {"scan", tool_scan, 2, 3, "scan root path [sinceNs]"},
     {"cat", tool_cat, 2, 2, "cat root path"},
-    {"watch", tool_watch, 2, 2, "watch root path"},
+    {"watch", tool_watch, 2, 3, "watch root path [sync]"},
     {"du", tool_du, 2, 2, "du root path"},
     {"dial", tool_dial, 1, 1, "dial port"},
 };

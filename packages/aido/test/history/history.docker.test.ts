@@ -1,3 +1,8 @@
 import { historyContract } from "./history-contract.ts";
+import { historyHostileContract } from "./hostile-contract.ts";
+import { historySurvivalContract } from "./survival-contract.ts";
 
-historyContract({ driver: "docker", image: "aido-test:busybox" });
+const under = { driver: "docker", image: "aido-test:busybox" } as const;
+historyContract(under);
+historySurvivalContract(under);
+historyHostileContract(under);

@@ -1,3 +1,8 @@
 import { historyContract } from "./history-contract.ts";
+import { historyHostileContract } from "./hostile-contract.ts";
+import { historySurvivalContract } from "./survival-contract.ts";
 
-historyContract({ driver: "local", image: "host" });
+const under = { driver: "local", image: "host" } as const;
+historyContract(under);
+historySurvivalContract(under);
+historyHostileContract(under);

@@ -33,6 +33,7 @@ export class ChangeTaker {
     for (const record of records) {
       if (record.type === "symlink")
         blobs.push({ record, blob: gitObject("blob", Buffer.from(record.target, "latin1")) });
+      else if (record.content !== undefined) blobs.push({ record, blob: gitObject("blob", record.content) });
       else if (record.size > MAX_FILE_BYTES) blobs.push({ record, blob: this.#standIn(record.size) });
       else toRead.push(record);
     }

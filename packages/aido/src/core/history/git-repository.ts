@@ -69,20 +69,22 @@ export class GitRepository {
     return head;
   }
 
-  /** Makes `commit` the newest one, unless `before` is no longer: of several processes one wins. */
-  advance(before: string | undefined, commit: string): boolean {
-    const path = join(this.directory, successor(before));
+  /**
+   * Makes `commit` the newest one and what the exec stands for, unless `before` is no longer the newest: of several
+   * processes one wins.
+   */
+  advance(before: string | undefined, commit: string, execId: string): boolean {
     const temporary = this.#temporary(`${commit}\n`);
     try {
       // From here on it is the successor, though this process be killed before the branch says so.
-      linkSync(temporary, path);
+      linkSync(temporary, join(this.directory, successor(before)));
     } catch (thrown) {
+      rmSync(temporary);
       if ((thrown as NodeJS.ErrnoException).code === "EEXIST") return false;
       throw thrown;
-    } finally {
-      rmSync(temporary);
     }
-    this.#replace(HEAD, `${commit}\n`);
+    renameSync(temporary, join(this.directory, HEAD));
+    this.tie(execId, commit);
     return true;
   }
 

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { AidoError } from "@aido/sdk/protocol";
 import { gitEnvironment } from "./git-environment.ts";
@@ -39,12 +39,16 @@ export class ObjectDatabase {
   #writeLoose(object: GitObject): void {
     const path = this.#path(object.id);
     const header = Buffer.from(`${object.type} ${object.content.length}\0`);
-    mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
-    const temporary = `${path}.${randomBytes(6).toString("hex")}`;
-    writeFileSync(temporary, deflateSync(Buffer.concat([header, object.content]), { level: 1 }), {
-      mode: 0o400,
-    });
-    renameSync(temporary, path);
+    const temporary = join(this.#gitDir, "objects", `new-${randomBytes(6).toString("hex")}`);
+    const bytes = deflateSync(Buffer.concat([header, object.content]), { level: 1 });
+    writeFileSync(temporary, bytes, { mode: 0o400 });
+    try {
+      renameSync(temporary, path);
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== "ENOENT") throw thrown;
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      renameSync(temporary, path);
+    }
   }
 
   /** A pack of whole objects; git makes its index and checks it. */

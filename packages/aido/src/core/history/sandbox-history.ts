@@ -6,7 +6,8 @@ import type { GitRepository } from "./git-repository.ts";
 import { KnownEntries } from "./known-entries.ts";
 import { LOG_FORMAT, parseLog, parseTree } from "./parse-git.ts";
 import { loadState, saveState } from "./saved-state.ts";
-import { type WorkspaceReader, WorkspaceScanner } from "./workspace-scanner.ts";
+import { WorkspaceObserver } from "./workspace-observer.ts";
+import type { WorkspaceReader } from "./workspace-scanner.ts";
 import { WorkspaceTree } from "./workspace-tree.ts";
 
 export const INITIAL_ID = "unknown";
@@ -28,7 +29,7 @@ export class SandboxHistory {
   /** The workspace as it was last seen, which the newest entry has unless another process added it. */
   readonly tree = new WorkspaceTree();
   readonly known = new KnownEntries();
-  readonly #scanner: WorkspaceScanner;
+  readonly #observer: WorkspaceObserver;
   readonly #taker: ChangeTaker;
   #isLoaded = false;
   #isSaved = true;
@@ -37,7 +38,7 @@ export class SandboxHistory {
 
   constructor(repository: GitRepository, reader: WorkspaceReader) {
     this.repository = repository;
-    this.#scanner = new WorkspaceScanner(reader, this.known);
+    this.#observer = new WorkspaceObserver(reader, this.known);
     this.#taker = new ChangeTaker(repository, reader, this.tree);
   }
 
@@ -45,15 +46,14 @@ export class SandboxHistory {
   async record(entry: Entry, signal?: AbortSignal): Promise<{ commitId: string; isNew: boolean }> {
     try {
       await this.#load();
-      const changes = await this.#scanner.changes(signal);
+      const changes = await this.#observer.changes(signal);
       if (changes.changed.length > 0 || changes.removed.length > 0) this.#isSaved = false;
       await this.#taker.take(changes, signal);
-      const added = await this.#commitIfChanged(entry);
-      this.repository.tie(entry.execId, added.commitId);
-      return added;
+      return await this.#commitIfChanged(entry);
     } catch (thrown) {
       // What was seen and what is kept may differ now: begin anew with what the repository has.
       this.#isLoaded = false;
+      this.#observer.lose();
       throw thrown;
     }
   }
@@ -85,6 +85,7 @@ export class SandboxHistory {
 
   /** Keeps what is known of the workspace for the next process. The sandbox may be gone, and its directory with it. */
   close(): void {
+    this.#observer.close();
     if (!this.#isLoaded || this.#isSaved || !this.repository.exists) return;
     saveState(this.repository.directory, this.known, this.tree);
     this.#isSaved = true;
@@ -126,12 +127,15 @@ export class SandboxHistory {
     if (objects.length > 0) await this.repository.objects.write(objects);
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const head = await this.#newest();
-      if (head?.tree === rootId) return { commitId: head.commit, isNew: false };
+      if (head?.tree === rootId) {
+        this.repository.tie(entry.execId, head.commit);
+        return { commitId: head.commit, isNew: false };
+      }
       const message = `${entry.message}\n\nExecution ID: ${entry.execId}\nTimestamp: ${entry.at.toISOString()}`;
       const commit = commitObject({ tree: rootId, parent: head?.commit, at: entry.at, message });
       const empty = this.tree.isEmpty ? [gitObject("tree", Buffer.alloc(0))] : [];
       await this.repository.objects.write([...empty, commit]);
-      if (!this.repository.advance(head?.commit, commit.id)) continue;
+      if (!this.repository.advance(head?.commit, commit.id, entry.execId)) continue;
       this.#head = { commit: commit.id, tree: rootId };
       return { commitId: commit.id, isNew: true };
     }

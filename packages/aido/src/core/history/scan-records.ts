@@ -11,6 +11,8 @@ export interface ScanRecord {
   inode: bigint;
   path: string;
   target: string;
+  /** When it came with the record. */
+  content?: Buffer;
 }
 
 const TYPES: Readonly<Record<number, ScanType>> = { 1: "file", 2: "directory", 3: "symlink", 4: "other" };
