@@ -2,6 +2,8 @@ import { cliStart, runDocker } from "./command.mjs";
 import { createLocal } from "./create.mjs";
 import { execDocker, execLocal } from "./exec.mjs";
 import { burst, memory } from "./many.mjs";
+import { scaleRecords } from "./scale.mjs";
+import { burstPool, createPool, execHttp, execThroughput } from "./server.mjs";
 import { stream } from "./stream.mjs";
 
 /** In the order in which they are printed. */
@@ -14,4 +16,9 @@ export const measures = {
   stream,
   burst,
   memory,
+  "create.pool": createPool,
+  "burst.pool": burstPool,
+  "exec.http": execHttp,
+  "exec.throughput": execThroughput,
+  "scale.records": scaleRecords,
 };

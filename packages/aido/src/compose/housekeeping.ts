@@ -85,7 +85,12 @@ export class Housekeeping {
   async #watch(isTakenOver: boolean): Promise<void> {
     const { aido } = this.#deps;
     const { signal } = this.#stopping;
-    const onEnd = (id: string) => void this.#quietly("sandbox.ended", () => aido.sandboxes.get(id));
+    // A container that ends may be one that nobody has or had: of the pool, or just destroyed.
+    const look = async (id: string) => {
+      const record = await aido.store.sandboxes.get(id);
+      if (record !== undefined && record.state !== "deleted") await aido.sandboxes.get(id);
+    };
+    const onEnd = (id: string) => void this.#quietly("sandbox.ended", () => look(id));
     for (let isCurrent = isTakenOver; !signal.aborted; isCurrent = await this.#takeOver()) {
       if (isCurrent) await aido.driver.watch(onEnd, signal).catch(() => undefined);
       if (!(await this.#sleep(RETRY_MS))) return;
