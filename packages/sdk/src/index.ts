@@ -1,12 +1,9 @@
 export * from "./aido.ts";
 export { HttpAido, type ServerInfo } from "./client/http-aido.ts";
-export {
-  type ConnectOptions,
-  type ExecResult,
-  RunningCommand,
-  Sandbox,
-  type SandboxFiles,
-} from "./client/sandbox.ts";
+export { RunningCommand } from "./client/running-command.ts";
+export { type ConnectOptions, type ExecResult, Sandbox } from "./client/sandbox.ts";
+export type { SandboxFiles } from "./client/sandbox-files.ts";
+export type { SandboxHistory } from "./client/sandbox-history.ts";
 export type { TransportOptions } from "./client/transport.ts";
 export * from "./framed-body.ts";
 export * from "./history.ts";

@@ -1,20 +1,14 @@
-import type { Execs, Files, Sandboxes } from "../aido.ts";
-import type { History } from "../history.ts";
-import type {
-  CreateSandbox,
-  ExecInfo,
-  ExecRequest,
-  FileInfo,
-  OutputChunk,
-  SandboxInfo,
-} from "../protocol/index.ts";
+import type { Execs, Sandboxes } from "../aido.ts";
+import type { CreateSandbox, ExecInfo, ExecRequest, SandboxInfo } from "../protocol/index.ts";
 import { runExec } from "../run-exec.ts";
 import type { PortReply } from "../schemas/index.ts";
-import { concat } from "./bytes.ts";
 import { HttpExecs } from "./http-execs.ts";
 import { HttpFiles } from "./http-files.ts";
 import { HttpHistory } from "./http-history.ts";
 import { HttpSandboxes } from "./http-sandboxes.ts";
+import { RunningCommand } from "./running-command.ts";
+import { SandboxFiles } from "./sandbox-files.ts";
+import { SandboxHistory } from "./sandbox-history.ts";
 import { Transport, type TransportOptions } from "./transport.ts";
 
 export interface ConnectOptions extends Omit<TransportOptions, "url"> {
@@ -36,7 +30,7 @@ const DEFAULT_URL = "http://127.0.0.1:3000";
 export class Sandbox implements AsyncDisposable {
   readonly id: string;
   readonly files: SandboxFiles;
-  readonly history: History;
+  readonly history: SandboxHistory;
   readonly #sandboxes: Sandboxes;
   readonly #execs: Execs;
   readonly #transport: Transport;
@@ -47,7 +41,7 @@ export class Sandbox implements AsyncDisposable {
     this.#sandboxes = new HttpSandboxes(transport);
     this.#execs = new HttpExecs(transport);
     this.files = new SandboxFiles(id, new HttpFiles(transport));
-    this.history = new HttpHistory(transport);
+    this.history = new SandboxHistory(id, new HttpHistory(transport));
   }
 
   static async create(
@@ -122,88 +116,6 @@ export class Sandbox implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.destroy();
-  }
-}
-
-/** A command that runs: read it, write to it, wait for it, end it. Losing the connection does not end it. */
-export class RunningCommand implements AsyncIterable<OutputChunk> {
-  readonly id: string;
-  readonly #sandbox: string;
-  readonly #execs: Execs;
-
-  constructor(sandbox: string, id: string, execs: Execs) {
-    this.id = id;
-    this.#sandbox = sandbox;
-    this.#execs = execs;
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<OutputChunk> {
-    return this.#execs.output(this.#sandbox, this.id, { follow: true })[Symbol.asyncIterator]();
-  }
-
-  wait(signal?: AbortSignal): Promise<ExecInfo> {
-    return this.#execs.wait(this.#sandbox, this.id, signal);
-  }
-
-  write(data: string | Uint8Array): Promise<void> {
-    const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
-    return this.#execs.writeStdin(this.#sandbox, this.id, bytes);
-  }
-
-  closeStdin(): Promise<void> {
-    return this.#execs.closeStdin(this.#sandbox, this.id);
-  }
-
-  kill(options: { signal?: string; graceMs?: number } = {}): Promise<void> {
-    return this.#execs.kill(this.#sandbox, this.id, options);
-  }
-}
-
-/** Files of one sandbox, with text for convenience. */
-export class SandboxFiles {
-  readonly #sandbox: string;
-  readonly #files: Files;
-
-  constructor(sandbox: string, files: Files) {
-    this.#sandbox = sandbox;
-    this.#files = files;
-  }
-
-  async read(path: string): Promise<Uint8Array> {
-    return concat(this.#files.read(this.#sandbox, path));
-  }
-
-  async readText(path: string): Promise<string> {
-    return new TextDecoder().decode(await this.read(path));
-  }
-
-  write(path: string, content: string | Uint8Array, options: { mode?: number } = {}): Promise<void> {
-    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-    return this.#files.write(this.#sandbox, path, bytes, options);
-  }
-
-  list(path = ".", options: { recursive?: boolean } = {}): Promise<readonly FileInfo[]> {
-    return this.#files.list(this.#sandbox, path, options);
-  }
-
-  stat(path: string): Promise<FileInfo> {
-    return this.#files.stat(this.#sandbox, path);
-  }
-
-  move(from: string, to: string): Promise<void> {
-    return this.#files.move(this.#sandbox, from, to);
-  }
-
-  remove(path: string): Promise<void> {
-    return this.#files.remove(this.#sandbox, path);
-  }
-
-  mkdir(path: string): Promise<void> {
-    return this.#files.mkdir(this.#sandbox, path);
-  }
-
-  watch(path = ".", signal?: AbortSignal) {
-    return this.#files.watch(this.#sandbox, path, signal);
   }
 }
 
