@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CLI, DEBIAN_IMAGE, temporaryDirectory } from "../product.mjs";
 import { median, round } from "../statistics.mjs";
@@ -32,7 +32,10 @@ export async function cliStart() {
   };
 }
 
-/** `aido run` of a shell file, less the start of Node, against `docker run --rm` of the same with the same limits. */
+/**
+ * `aido run` of a shell file, less the start of Node, against `docker run --rm` of the same: same user, limits,
+ * capabilities and mounts. It copies no inputs and keeps no outputs, log or evidence.
+ */
 export async function runDocker() {
   const directory = temporaryDirectory();
   try {
@@ -40,10 +43,18 @@ export async function runDocker() {
     writeFileSync(task, "echo hello\n");
     const samples = { ours: [], docker: [], node: [] };
     const ours = ["run", task, "--driver", "docker", "--image", DEBIAN_IMAGE, "--quiet"];
+    const mounts = ["inputs", "task", "work", "outputs"].flatMap((name) => {
+      const source = join(directory.path, name);
+      mkdirSync(source);
+      const readOnly = name === "inputs" || name === "task" ? ",readonly" : "";
+      return ["--mount", `type=bind,src=${source},dst=/${name}${readOnly}`];
+    });
+    copyFileSync(task, join(directory.path, "task/task.sh"));
     const theirs = [
       ..."run --rm --network none --memory 512m --memory-swap 512m --cpus 1 --pids-limit 100".split(" "),
-      ..."--cap-drop ALL --security-opt no-new-privileges --user 1000:1000".split(" "),
-      ...["-v", `${task}:/task.sh:ro`, DEBIAN_IMAGE, "/bin/bash", "/task.sh"],
+      ..."--cap-drop ALL --security-opt no-new-privileges --user 1000:1000 --workdir /work".split(" "),
+      ..."--ulimit core=0 --log-driver none".split(" "),
+      ...[...mounts, DEBIAN_IMAGE, "/bin/bash", "/task/task.sh"],
     ];
     for (let index = 0; index < ROUNDS + 1; index++) {
       const own = wholeCommand(process.execPath, [CLI, ...ours], { cwd: directory.path });
