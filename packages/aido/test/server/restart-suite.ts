@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { ExecViewer } from "./exec-viewer.ts";
+import { ServerBed, until } from "./server-bed.ts";
+
+const COMMANDS = 20;
+const LINES = 120;
+
+/** What a command prints: numbered lines on both streams, some while the server is dead. */
+const script = (at: number) =>
+  `i=0; while [ $i -lt ${LINES} ]; do echo "${at} out $i"; echo "${at} err $i" >&2; i=$((i+1)); sleep 0.02; done; exit ${at}`;
+
+const expected = (at: number, name: string) =>
+  Array.from({ length: LINES }, (_, line) => `${at} ${name} ${line}\n`).join("");
+
+/** A server that is killed without a warning, and the next one on the same data directory. */
+export function restartSuite(driver: "local" | "docker"): void {
+  describe(`a server that is killed, with the ${driver} driver`, () => {
+    test("commands run on, end with their true exit code, and viewers get every byte exactly once", async () => {
+      await using bed = await ServerBed.start({ driver });
+      const ids = [await bed.sandbox(), await bed.sandbox()];
+      const commands = await Promise.all(
+        Array.from({ length: COMMANDS }, async (_, at) => {
+          const containerId = ids[at % ids.length] ?? "";
+          const started = await bed.sh(containerId, script(at), { background: true, id: `job-${at}` });
+          expect(started.status).toBe(202);
+          return { at, containerId, viewer: new ExecViewer(bed, containerId, `job-${at}`) };
+        }),
+      );
+      const watching = commands.map(({ viewer }) => viewer.watch());
+      await until("every viewer has seen something", () =>
+        commands.every(({ viewer }) => viewer.next.stdout > 0 && viewer.next.stderr > 0),
+      );
+      await bed.kill();
+      await bed.start();
+      await Promise.all(watching);
+      for (const { at, containerId, viewer } of commands) {
+        expect([at, viewer.wrong]).toEqual([at, undefined]);
+        expect(viewer.end).toMatchObject({ state: "exited", exitCode: at });
+        expect(viewer.connections).toBeGreaterThanOrEqual(2);
+        expect(Buffer.concat(viewer.bytes.stdout).toString()).toBe(expected(at, "out"));
+        expect(Buffer.concat(viewer.bytes.stderr).toString()).toBe(expected(at, "err"));
+        const recorded = await bed.get(`/api/sandbox/${containerId}/exec/job-${at}`);
+        expect(recorded.json).toMatchObject({
+          exitCode: at,
+          stdout: expected(at, "out"),
+          stderr: expected(at, "err"),
+        });
+      }
+      for (const id of ids) expect((await bed.sh(id, "echo still here")).json.stdout).toBe("still here\n");
+    });
+
+    test("a command that ends while no server runs has its exit code and output when one is back", async () => {
+      await using bed = await ServerBed.start({ driver });
+      const id = await bed.sandbox();
+      const started = await bed.sh(
+        id,
+        "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo done; exit 7",
+        {
+          background: true,
+          id: "job",
+        },
+      );
+      expect(started.status).toBe(202);
+      const helper = await bed.sh(id, "(sleep 1; touch go) >/dev/null 2>&1 & true");
+      expect(helper.json.status).toBe("success");
+      await bed.kill();
+      // The command's end is seen by nobody: the sandbox's own clock goes on without a server.
+      await bed.start();
+      const ended = await bed.get(`/api/sandbox/${id}/exec/job?wait=30000`);
+      expect(ended.json).toMatchObject({ exitCode: 7, stdout: "begun\ndone\n" });
+    });
+
+    test("a request that is repeated after the server's death runs once", async () => {
+      await using bed = await ServerBed.start({ driver });
+      const id = await bed.sandbox();
+      const command = "echo run >> runs; sleep 1; cat runs";
+      const first = bed.sh(id, command, { id: "once" }).catch(() => undefined);
+      await until("it runs", async () => (await bed.get(`/api/sandbox/${id}/exec/once`)).status === 200);
+      await bed.kill();
+      await first;
+      await bed.start();
+      const again = await bed.sh(id, command, { id: "once" });
+      expect(again.json).toMatchObject({ status: "success", stdout: "run\n" });
+    });
+  });
+}

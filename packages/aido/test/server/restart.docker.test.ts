@@ -1,0 +1,3 @@
+import { restartSuite } from "./restart-suite.ts";
+
+restartSuite("docker");
