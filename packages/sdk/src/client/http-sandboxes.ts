@@ -60,8 +60,16 @@ export class HttpSandboxes implements Sandboxes {
     return this.#post(one(sandbox, "/stop"), body, options.signal);
   }
 
+  /** The server says that a destroyed sandbox is not there, which here is what was wanted. */
   async destroy(sandbox: string, signal?: AbortSignal): Promise<void> {
-    await this.#transport.json(one(sandbox), { method: "DELETE", slow: true, signal });
+    try {
+      await this.#transport.json(one(sandbox), { method: "DELETE", repeatable: true, slow: true, signal });
+    } catch (thrown) {
+      if (!isAidoError(thrown, "CONTAINER_NOT_FOUND") && !isAidoError(thrown, "CONTAINER_EXPIRED"))
+        throw thrown;
+      const destroyed = await this.list({ states: ["deleted"] });
+      if (!destroyed.some(({ id }) => id === sandbox)) throw thrown;
+    }
   }
 
   async setTtl(sandbox: string, ttlMs: number): Promise<SandboxInfo> {
