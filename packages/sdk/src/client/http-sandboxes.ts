@@ -1,5 +1,11 @@
 import type { Sandboxes, SandboxFilter } from "../aido.ts";
-import { AidoError, type CreateSandbox, type SandboxInfo, type SandboxStats } from "../protocol/index.ts";
+import {
+  AidoError,
+  type CreateSandbox,
+  isAidoError,
+  type SandboxInfo,
+  type SandboxStats,
+} from "../protocol/index.ts";
 import type { SandboxReply } from "../schemas/index.ts";
 import { toSandboxInfo } from "./from-wire.ts";
 import type { Transport } from "./transport.ts";
