@@ -26,12 +26,14 @@ export class Recording implements ExecListener {
   readonly stderr: OutputFile;
   readonly #options: RecordingOptions;
   readonly #acked: Record<OutputStream, number>;
+  readonly #received: Record<OutputStream, number>;
   readonly #waiting = new Set<() => void>();
   #hasFailed = false;
 
   constructor(options: RecordingOptions) {
     this.#options = options;
     this.#acked = { ...options.from };
+    this.#received = { ...options.from };
     const file = (stream: OutputStream) =>
       new OutputFile(
         join(options.directory, stream),
@@ -43,8 +45,10 @@ export class Recording implements ExecListener {
     this.stderr = file("stderr");
   }
 
-  onOutput(stream: OutputStream, _offset: number, data: Buffer): void {
+  onOutput(stream: OutputStream, offset: number, data: Buffer): void {
+    this.#received[stream] = offset + data.length;
     this[stream].push(data);
+    if (this.#hasFailed) this.#discard();
   }
 
   onEnd(end: EndFrame): void {
@@ -96,7 +100,7 @@ export class Recording implements ExecListener {
 
   #ack(stream: OutputStream): void {
     const { written } = this[stream];
-    if (written === this.#acked[stream]) return;
+    if (written <= this.#acked[stream]) return;
     this.#acked[stream] = written;
     this.#options.supervisor.ack(this.#options.execId, stream, written);
   }
@@ -105,5 +109,15 @@ export class Recording implements ExecListener {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     this.#options.onWriteError(error);
+    this.#discard();
+  }
+
+  /** What cannot be kept is let go: a command whose output nobody takes could not come to its end. */
+  #discard(): void {
+    for (const stream of ["stdout", "stderr"] as const) {
+      if (this.#received[stream] <= this.#acked[stream]) continue;
+      this.#acked[stream] = this.#received[stream];
+      this.#options.supervisor.ack(this.#options.execId, stream, this.#received[stream]);
+    }
   }
 }
