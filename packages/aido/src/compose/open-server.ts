@@ -8,6 +8,7 @@ import { parsePool } from "../core/pool/parse-pool.ts";
 import type { WarmPool } from "../core/pool/warm-pool.ts";
 import { PortTokens } from "../core/ports/port-tokens.ts";
 import { serverSecret } from "../core/ports/server-secret.ts";
+import { toSandboxInfo } from "../core/sandbox/to-sandbox-info.ts";
 import { createApp } from "../http/app.ts";
 import { AuditTrail } from "../http/audit-trail.ts";
 import { BearerAuthenticator } from "../http/auth/authenticator.ts";
@@ -15,6 +16,7 @@ import { JwtVerifier } from "../http/auth/jwt-verifier.ts";
 import { KEEP_ANSWERS_MS } from "../http/idempotent.ts";
 import { HttpMetrics } from "../http/metrics.ts";
 import type { Operation } from "../http/operation.ts";
+import type { SandboxLookup } from "../http/ownership.ts";
 import { PortProxy } from "../http/proxy/port-proxy.ts";
 import { sandboxQuota } from "../http/quota.ts";
 import { TokenBuckets } from "../http/rate-limiter.ts";
@@ -92,12 +94,19 @@ async function serve(
     onReply: (status, durationMs, code) => metrics.request("proxyPort", status, durationMs, code),
   });
   const quota = sandboxQuota(aido, config.serve.maxSandboxes);
+  // Ends are noticed as they happen, so a command need not ask the engine first whether its sandbox runs.
+  const known: SandboxLookup = {
+    sandboxes: {
+      get: async (reference) => toSandboxInfo(await aido.sandboxes.resolve(reference)),
+      list: (filter) => aido.sandboxes.list(filter),
+    },
+  };
   operations.push(
     ...sandboxRoutes(aido, { quota, idempotency: store.idempotency }),
-    ...execRoutes(aido),
+    ...execRoutes(aido, known),
     ...runRoutes(aido, { quota, maxBodyBytes: config.serve.maxBodyBytes }),
     ...serverRoutes(aido.driver, version),
-    ...fileRoutes(aido),
+    ...fileRoutes(aido, known),
     ...historyRoutes(aido, aido.history),
     ...portRoutes(aido, tokens),
     ...poolRoutes(() => pool?.state() ?? []),

@@ -1,4 +1,4 @@
-import type { Aido } from "@aido/sdk";
+import type { Sandboxes } from "@aido/sdk";
 import { AidoError, isAidoError, type SandboxInfo } from "@aido/sdk/protocol";
 import type { Principal } from "./auth/principal.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -7,6 +7,11 @@ import type { RequestContext } from "./request-context.ts";
 const OWN_LABEL_PREFIX = "dev.aido.";
 const OWNER_LABEL = "dev.aido.owner";
 const SHOWN_MATCHES = 5;
+
+/** Where a sandbox is looked up. What says how it is now asks the driver; what only needs to know whose it is need not. */
+export interface SandboxLookup {
+  readonly sandboxes: Pick<Sandboxes, "get" | "list">;
+}
 
 export function ownerLabels(principal: Principal): Record<string, string> {
   return { [OWNER_LABEL]: principal.owner };
@@ -26,7 +31,7 @@ export function refuseOwnLabels(labels: Readonly<Record<string, string>> | undef
 
 /** As `ownSandbox`, noting for the audit log what the request is about. */
 export async function requestedSandbox(
-  aido: Aido,
+  aido: SandboxLookup,
   request: RequestContext,
   reference: string,
 ): Promise<SandboxInfo> {
@@ -36,7 +41,11 @@ export async function requestedSandbox(
 }
 
 /** The sandbox, if it is the caller's. Somebody else's does not exist for them, and cannot be told from none. */
-export async function ownSandbox(aido: Aido, principal: Principal, reference: string): Promise<SandboxInfo> {
+export async function ownSandbox(
+  aido: SandboxLookup,
+  principal: Principal,
+  reference: string,
+): Promise<SandboxInfo> {
   if (principal.scopes.includes("admin")) return aido.sandboxes.get(reference);
   const sandbox = await aido.sandboxes
     .get(reference)
@@ -47,7 +56,7 @@ export async function ownSandbox(aido: Aido, principal: Principal, reference: st
 
 /** What core says about a reference may be about sandboxes of others; only what is the caller's own is passed on. */
 async function explain(
-  aido: Aido,
+  aido: SandboxLookup,
   principal: Principal,
   reference: string,
   thrown: unknown,

@@ -12,7 +12,7 @@ import {
 import type { Context } from "hono";
 import { z } from "zod";
 import { type Operation, operation } from "../operation.ts";
-import { requestedSandbox } from "../ownership.ts";
+import { requestedSandbox, type SandboxLookup } from "../ownership.ts";
 import { bodyChunks } from "../read-json.ts";
 import type { RequestContext } from "../request-context.ts";
 import { eventStream } from "../streams/event-stream.ts";
@@ -25,10 +25,10 @@ const TAG = "execs";
 const stdinQuery = z.strictObject({ close: z.enum(["true", "false"]).optional() });
 const PATH = "/api/sandbox/:containerId/exec/:execId";
 
-export function execRoutes(aido: Aido): Operation[] {
+export function execRoutes(aido: Aido, known: SandboxLookup = aido): Operation[] {
   const begin = beginExec(aido);
   const own = (http: Context, input: { request: RequestContext }) =>
-    requestedSandbox(aido, input.request, http.req.param("containerId") ?? "");
+    requestedSandbox(known, input.request, http.req.param("containerId") ?? "");
   const execIdOf = (http: Context): string => http.req.param("execId") ?? "";
 
   return [
@@ -45,7 +45,7 @@ export function execRoutes(aido: Aido): Operation[] {
         202: { schema: execReply, description: "It runs in the background" },
       },
       handle: async ({ body, request, http }) => {
-        const sandbox = await requestedSandbox(aido, request, body.containerId);
+        const sandbox = await requestedSandbox(known, request, body.containerId);
         const started = await begin(sandbox.id, body, request.signal);
         if (body.background === true) {
           return http.json({ ...execToWire(started), ...execOutcome(started), ...NO_OUTPUT }, 202);

@@ -11,7 +11,7 @@ import {
 } from "@aido/sdk/schemas";
 import type { Context } from "hono";
 import { type Input, type Operation, operation } from "../operation.ts";
-import { requestedSandbox } from "../ownership.ts";
+import { requestedSandbox, type SandboxLookup } from "../ownership.ts";
 import { bodyChunks } from "../read-json.ts";
 import { eventStream } from "../streams/event-stream.ts";
 import { firstChunkThenStream } from "../streams/first-chunk.ts";
@@ -23,9 +23,9 @@ const BYTES = "application/octet-stream";
 /** What a sandbox has written is never shown as a page of this server. */
 const INERT = { "x-content-type-options": "nosniff", "content-disposition": "attachment" };
 
-export function fileRoutes(aido: Aido): Operation[] {
+export function fileRoutes(aido: Aido, known: SandboxLookup = aido): Operation[] {
   const own = async (input: Pick<Input<undefined, undefined, undefined>, "http" | "request">) =>
-    (await requestedSandbox(aido, input.request, input.http.req.param("containerId") ?? "")).id;
+    (await requestedSandbox(known, input.request, input.http.req.param("containerId") ?? "")).id;
   const done = (http: Context) => http.json({ status: "success" });
 
   return [
