@@ -29,25 +29,32 @@ const CHUNKS = [
 ];
 
 /**
- * Parts of Docker's library that load a whole stack, and that only engines behind ssh and image builds use: each is
- * loaded from its package when it is first called. The sources do the same without a bundler.
+ * Parts of Docker's library that load much and are not needed for an engine on this machine: ssh, TLS, image builds.
+ * Each is loaded from its package when it is first used. The sources defer the largest of them without a bundler.
  */
-const DEFERRED = [/dockerode\/lib\/(session|buildkit)\.js$/, /docker-modem\/lib\/ssh\.js$/];
-const deferred = (path) => `
+const DEFERRED =
+  /\/node_modules\/(dockerode\/lib\/(?:session|buildkit)\.js|docker-modem\/lib\/ssh\.js|(?:tar-fs|@balena\/dockerignore)(?=\/))/;
+const deferred = (name) => `
   const { createRequire } = require("node:module");
-  const fromHere = createRequire(import.meta.url);
-  module.exports = (...args) =>
-    createRequire(fromHere.resolve("dockerode"))(${JSON.stringify(/[^/]+\/lib\/[^/]+$/.exec(path)[0])})(...args);`;
+  const fromDocker = createRequire(createRequire(import.meta.url).resolve("dockerode"));
+  const real = () => fromDocker(${JSON.stringify(name)});
+  module.exports = new Proxy(function () {}, {
+    apply: (_, self, args) => Reflect.apply(real(), self, args),
+    get: (_, key) => real()[key],
+  });`;
 
 const docker = {
   name: "docker",
   load(id) {
     if (id.endsWith("/drivers/docker/load-dockerode.ts"))
       return 'import Docker from "dockerode";\nexport const loadDockerode = () => Docker;\n';
-    if (DEFERRED.some((pattern) => pattern.test(id))) return deferred(id);
+    const [, name] = DEFERRED.exec(id) ?? [];
+    if (name !== undefined) return deferred(name);
+    if (id.endsWith("/docker-modem/lib/http.js")) return readFileSync(id, "utf8").replace(...LATE_HTTPS);
     return undefined;
   },
 };
+const LATE_HTTPS = ["require('https')", "{ request: (...args) => require('https').request(...args) }"];
 
 async function bundle(rolldown, dir) {
   const made = await rolldown({
@@ -98,9 +105,10 @@ try {
 } catch (error) {
   console.error(`The command line is not bundled and starts more slowly: ${error.message}`);
 }
-if (rolldown !== undefined) {
-  await bundle(rolldown, fresh);
-  compile(fresh);
-}
+if (rolldown !== undefined) await bundle(rolldown, fresh);
 rmSync(target, { recursive: true, force: true });
-if (rolldown !== undefined) renameSync(fresh, target);
+if (rolldown !== undefined) {
+  renameSync(fresh, target);
+  // In its place: what is compiled remembers its path.
+  compile(target);
+}

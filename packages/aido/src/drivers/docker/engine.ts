@@ -1,5 +1,4 @@
 import { Agent as HttpAgent, type AgentOptions as HttpAgentOptions } from "node:http";
-import { Agent as HttpsAgent } from "node:https";
 import { inspect } from "node:util";
 import type Docker from "dockerode";
 import { type EngineAddress, toEngineAddress } from "./engine-address.ts";
@@ -27,9 +26,9 @@ export class Engine {
     this.address = toEngineAddress(options.host, options.certPath);
     const secure = this.address.options.protocol === "https";
     const connections = { keepAlive: true, maxFreeSockets: 8 };
-    // Without TLS there is no server's name, and working one out takes milliseconds.
+    // Without TLS there is no server's name, and working one out takes milliseconds; so does loading TLS.
     const plain = () => new HttpAgent({ ...connections, servername: "" } as HttpAgentOptions);
-    this.#agent = secure ? new HttpsAgent(connections) : plain();
+    this.#agent = secure ? new (process.getBuiltinModule("node:https").Agent)(connections) : plain();
     // The library describes each request in full for its debug log, even when there is none. With every socket of
     // the agent and all that those refer to, this takes longer than most requests.
     Object.defineProperty(this.#agent, inspect.custom, { value: () => "Agent" });
