@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { AidoError } from "@aido/sdk/protocol";
+import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import { type Context, Hono } from "hono";
 import type { Logger } from "../core/logger.ts";
 import type { AuditTrail } from "./audit-trail.ts";
@@ -90,7 +90,7 @@ async function serve(operation: Operation, http: Context, options: AppOptions): 
       http,
     } as never);
   } catch (thrown) {
-    const reply = errorReply(thrown, requestId);
+    const reply = errorReply(orCancelled(thrown, http.req.raw.signal), requestId);
     failure = reply.error;
     response = reply.response;
   }
@@ -99,6 +99,12 @@ async function serve(operation: Operation, http: Context, options: AppOptions): 
   const durationMs = performance.now() - started;
   finish(operation, http, options, { requestId, request, response, failure, durationMs });
   return response;
+}
+
+/** Whatever fails because the client has left is no failure of the server. */
+function orCancelled(thrown: unknown, signal: AbortSignal): unknown {
+  if (!signal.aborted || isAidoError(thrown)) return thrown;
+  return new AidoError("CANCELLED", "The client left before it was answered", { cause: thrown });
 }
 
 function requestIdOf(http: Context): string {

@@ -31,6 +31,7 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** How long a WebSocket client may take to answer that the server leaves. */
 const GOODBYE_MS = 2_000;
+const SWEEP_MS = 50;
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const answer = getRequestListener(options.app.fetch);
@@ -50,8 +51,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     drain: () =>
       new Promise((resolve) => {
         const cut = setTimeout(() => server.closeAllConnections(), options.drainMs);
+        // A connection that is kept alive becomes idle when its last reply has been sent.
+        const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
         server.close(() => {
           clearTimeout(cut);
+          clearInterval(sweep);
           resolve();
         });
         server.closeIdleConnections();
