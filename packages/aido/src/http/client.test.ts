@@ -141,6 +141,21 @@ describe("the SDK's client is core at a distance", () => {
     expect(Buffer.concat(some).equals(input.subarray(99_990))).toBe(true);
   });
 
+  test("input that the command does not read yet waits for it, however long, until the caller has enough", async () => {
+    await using bed = await ApiBed.open();
+    const aido = bed.client();
+    const sandbox = await bed.sandbox();
+    const { id } = await aido.execs.start(sandbox, { argv: ["sleep", "600"], stdin: true });
+    const stop = new AbortController();
+    const reason = new Error("enough");
+    const writing = aido.execs.writeStdin(sandbox, id, new Uint8Array(2_000_000), stop.signal);
+    writing.catch(() => undefined);
+    expect(await aido.execs.get(sandbox, id)).toMatchObject({ status: "running" });
+    stop.abort(reason);
+    await expect(writing).rejects.toBe(reason);
+    await aido.execs.kill(sandbox, id, { signal: "KILL" });
+  });
+
   test("an abort stops waiting, and the command goes on until it is killed", async () => {
     await using bed = await ApiBed.open();
     const aido = bed.client();

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AidoServer } from "./aido-server.ts";
 import { Project } from "./project.ts";
@@ -268,6 +268,28 @@ test.each([[["serve"]], [["key", "list"]]])("%j refuses a server", async (argv) 
   await using project = await Project.on(server.url);
   const outcome = await project.aido(argv);
   expect(outcome).toMatchObject({ code: 9, stderr: expect.stringContaining("this machine only") });
+});
+
+test("a server with keys is used with AIDO_API_KEY, and refuses whoever has none", async () => {
+  await using guarded = await AidoServer.start();
+  const key = (await guarded.local("key", "create", "ci")).trim();
+  await guarded.stop();
+  await guarded.restart();
+  const project = await Project.on(guarded.url, { "t.sh": "echo hi" });
+  try {
+    for (const env of [{}, { AIDO_API_KEY: `${key.slice(0, -1)}${key.endsWith("A") ? "B" : "A"}` }]) {
+      const refused = await project.aido(["ls"], { env });
+      expect(refused).toMatchObject({ code: 3, stdout: "", stderr: expect.stringContaining("hint:") });
+      expect(refused.stderr).not.toContain(key.slice(20));
+    }
+    const env = { AIDO_API_KEY: key };
+    expect((await project.ok(["run", "t.sh"], { env })).stdout).toBe("hi\n");
+    const host = await project.aido(["run", "t.sh", "--dangerous-allow-host-network", "--json"], { env });
+    expect(JSON.parse(host.stdout)).toMatchObject({ error: { code: "FORBIDDEN" } });
+    await project.ok(["rm", "--all"], { env });
+  } finally {
+    await rm(project.directory, { recursive: true, force: true });
+  }
 });
 
 test("a server that is not there is an answer at once, with what to do", async () => {

@@ -1,4 +1,4 @@
-import { lostServer } from "./lost-server.ts";
+import { readChunk } from "./read-chunk.ts";
 
 /** Base64 with what browsers have too. */
 export function fromBase64(text: string): Uint8Array {
@@ -9,14 +9,16 @@ export function fromBase64(text: string): Uint8Array {
 }
 
 /** The body of a reply. One that breaks off is an error, never a short file. */
-export async function* chunksOf(response: Response, server: string): AsyncGenerator<Uint8Array> {
+export async function* chunksOf(
+  response: Response,
+  server: string,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   if (response.body === null) return;
   const reader = response.body.getReader();
   try {
     for (;;) {
-      const { done, value } = await reader.read().catch((cause: unknown) => {
-        throw lostServer(server, cause);
-      });
+      const { done, value } = await readChunk(reader, { server, signal });
       if (done) return;
       yield value;
     }

@@ -19,7 +19,7 @@ export async function* followEvents(
     let broken: unknown;
     try {
       const response = await transport.send(path, { query: query(), repeatable: true, signal });
-      for await (const received of serverEvents(response, transport.url)) {
+      for await (const received of serverEvents(response, transport.url, signal)) {
         heardAt = Date.now();
         if (received.event === "error") throw errorFromBody(received.data as ErrorBody, 500);
         yield received;

@@ -1,5 +1,6 @@
 import type { Execs } from "../aido.ts";
 import type {
+  ErrorBody,
   ExecInfo,
   ExecRequest,
   OutputChunk,
@@ -10,6 +11,9 @@ import type {
 import { fromBase64 } from "./bytes.ts";
 import { followEvents } from "./follow-events.ts";
 import { type ExecStateReply, toExecInfo } from "./from-wire.ts";
+import { lostServer } from "./lost-server.ts";
+import { errorFromBody } from "./server-error.ts";
+import { serverEvents } from "./server-events.ts";
 import type { Transport } from "./transport.ts";
 
 const base = (sandbox: string): string => `/api/sandbox/${encodeURIComponent(sandbox)}/exec`;
@@ -91,12 +95,21 @@ export class HttpExecs implements Execs {
     }
   }
 
+  /** Asks for events: a command that does not read yet is no reason to give up. */
   async writeStdin(sandbox: string, execId: string, data: Uint8Array, signal?: AbortSignal): Promise<void> {
-    await this.#transport.json(one(sandbox, execId, "/stdin"), {
+    const response = await this.#transport.send(one(sandbox, execId, "/stdin"), {
       method: "POST",
+      headers: { accept: "text/event-stream" },
       body: Uint8Array.from(data),
       signal,
     });
+    const { url } = this.#transport;
+    for await (const received of serverEvents(response, url, signal)) {
+      if (received.event === "error") throw errorFromBody(received.data as ErrorBody, 500);
+      if (received.event === "end") return;
+    }
+    signal?.throwIfAborted();
+    throw lostServer(url, undefined);
   }
 
   async closeStdin(sandbox: string, execId: string): Promise<void> {

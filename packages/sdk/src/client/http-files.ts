@@ -18,7 +18,7 @@ export class HttpFiles implements Files {
 
   async *read(sandbox: string, path: string, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const response = await this.#transport.send(at(sandbox), { query: { path }, signal });
-    yield* chunksOf(response, this.#transport.url);
+    yield* chunksOf(response, this.#transport.url, signal);
   }
 
   async write(
@@ -68,7 +68,7 @@ export class HttpFiles implements Files {
 
   async *watch(sandbox: string, path: string, signal?: AbortSignal): AsyncGenerator<FileEvent> {
     const response = await this.#transport.send(at(sandbox, "/watch"), { query: { path }, signal });
-    for await (const { event, data } of serverEvents(response, this.#transport.url)) {
+    for await (const { event, data } of serverEvents(response, this.#transport.url, signal)) {
       if (event === "error") throw errorFromBody(data as ErrorBody, 500);
       if (event === "change") yield data as FileEvent;
     }
@@ -76,7 +76,7 @@ export class HttpFiles implements Files {
 
   async *tarOut(sandbox: string, path: string, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const response = await this.#transport.send(at(sandbox, "/tar"), { query: { path }, signal });
-    yield* chunksOf(response, this.#transport.url);
+    yield* chunksOf(response, this.#transport.url, signal);
   }
 
   async tarIn(

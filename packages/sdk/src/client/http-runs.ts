@@ -75,7 +75,7 @@ export class HttpRuns implements Runs {
   async *output(path: string, sandbox?: string, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const call = { query: { path }, repeatable: true, signal };
     const response = await this.#transport.send(one(sandbox, "/outputs"), call);
-    yield* chunksOf(response, this.#transport.url);
+    yield* chunksOf(response, this.#transport.url, signal);
   }
 
   async cancel(sandbox?: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { lostServer } from "./lost-server.ts";
+import { readChunk } from "./read-chunk.ts";
 
 export interface ReceivedEvent {
   event: string;
@@ -10,14 +10,18 @@ const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 const SILENCE_MS = 60_000;
 
 /** Server-sent events of a reply, one by one. */
-export async function* serverEvents(response: Response, server: string): AsyncGenerator<ReceivedEvent> {
+export async function* serverEvents(
+  response: Response,
+  server: string,
+  signal?: AbortSignal,
+): AsyncGenerator<ReceivedEvent> {
   if (response.body === null) return;
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let text = "";
   try {
     for (;;) {
-      const { done, value } = await readOrGiveUp(reader, server);
+      const { done, value } = await readChunk(reader, { server, signal, silenceMs: SILENCE_MS });
       if (done) return;
       text += decoder.decode(value, { stream: true });
       if (text.length > MAX_EVENT_CHARS) throw new Error("an event of the server is too long");
@@ -29,20 +33,6 @@ export async function* serverEvents(response: Response, server: string): AsyncGe
     }
   } finally {
     await reader.cancel().catch(() => undefined);
-  }
-}
-
-async function readOrGiveUp(reader: ReadableStreamDefaultReader<Uint8Array>, server: string) {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("the server is silent")), SILENCE_MS);
-  });
-  try {
-    return await Promise.race([reader.read(), silence]);
-  } catch (cause) {
-    throw lostServer(server, cause);
-  } finally {
-    clearTimeout(timer);
   }
 }
 
