@@ -1,6 +1,7 @@
 import { cliStart, runDocker } from "./command.mjs";
 import { createLocal } from "./create.mjs";
 import { execDocker, execLocal } from "./exec.mjs";
+import { historyCommit } from "./history.mjs";
 import { burst, memory } from "./many.mjs";
 import { scaleRecords } from "./scale.mjs";
 import { burstPool, createPool, execHttp, execThroughput } from "./server.mjs";
@@ -13,6 +14,7 @@ export const measures = {
   "create.local": createLocal,
   "run.docker": runDocker,
   "cli.start": cliStart,
+  "history.commit": historyCommit,
   stream,
   burst,
   memory,

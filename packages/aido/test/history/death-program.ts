@@ -10,7 +10,7 @@ import { scriptedWorkspace } from "./scripted-workspace.ts";
  */
 const [directory = "", dieAt = ""] = process.argv.slice(2);
 let steps = 0;
-for (const name of ["writeFileSync", "renameSync", "linkSync", "rmSync", "mkdirSync"] as const) {
+for (const name of ["writeFileSync", "writeSync", "renameSync", "openSync", "mkdirSync"] as const) {
   const real = fs[name] as (...args: unknown[]) => unknown;
   Object.assign(fs, {
     [name]: (...args: unknown[]) => {

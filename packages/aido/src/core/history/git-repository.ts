@@ -1,8 +1,18 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { AidoError, type ErrorCode } from "@aido/sdk/protocol";
+import { CommitLog } from "./commit-log.ts";
 import { gitEnvironment } from "./git-environment.ts";
 import { ObjectDatabase } from "./object-database.ts";
 
@@ -15,11 +25,13 @@ const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 export class GitRepository {
   readonly directory: string;
   readonly objects: ObjectDatabase;
+  readonly #log: CommitLog;
   #standInStart: string | undefined;
 
   constructor(directory: string) {
     this.directory = directory;
     this.objects = new ObjectDatabase(directory);
+    this.#log = new CommitLog(join(directory, "commits.log"));
   }
 
   get exists(): boolean {
@@ -58,15 +70,9 @@ export class GitRepository {
     return content.length < 200 && content.toString("latin1").startsWith(this.standInStart);
   }
 
-  /** The newest commit. The branch may lag behind by what another process is just adding. */
+  /** The newest commit. */
   head(): string | undefined {
-    let head = this.#readId(HEAD) ?? this.#readId(successor(undefined));
-    while (head !== undefined) {
-      const next = this.#readId(successor(head));
-      if (next === undefined) break;
-      head = next;
-    }
-    return head;
+    return this.#log.head();
   }
 
   /**
@@ -74,28 +80,23 @@ export class GitRepository {
    * processes one wins.
    */
   advance(before: string | undefined, commit: string, execId: string): boolean {
-    const temporary = this.#temporary(`${commit}\n`);
-    try {
-      // From here on it is the successor, though this process be killed before the branch says so.
-      linkSync(temporary, join(this.directory, successor(before)));
-    } catch (thrown) {
-      rmSync(temporary);
-      if ((thrown as NodeJS.ErrnoException).code === "EEXIST") return false;
-      throw thrown;
-    }
-    renameSync(temporary, join(this.directory, HEAD));
-    this.tie(execId, commit);
-    return true;
+    const isOurs = this.#log.advance(before, commit, execId);
+    if (isOurs) this.#setBranch(commit);
+    return isOurs;
   }
 
   /** Which commit an exec stands for. */
   tie(execId: string, commit: string): void {
-    // Not by way of another name, which would double its cost: half of it is as good as none, and found again in the log.
-    writeFileSync(join(this.directory, "execs", `exec-${execId}`), `${commit}\n`, { mode: 0o600 });
+    this.#log.tie(execId, commit);
   }
 
   tied(execId: string): string | undefined {
-    return this.#readId(join("execs", `exec-${execId}`));
+    return this.#log.tied(execId);
+  }
+
+  /** Lets go of its files. */
+  close(): void {
+    this.#log.close();
   }
 
   /** Runs git on this repository alone and gives back what it printed. */
@@ -146,28 +147,35 @@ export class GitRepository {
     }
   }
 
-  #readId(name: string): string | undefined {
-    try {
-      const text = readFileSync(join(this.directory, name), "latin1").trim();
-      return /^[0-9a-f]{40}$/.test(text) ? text : undefined;
-    } catch (thrown) {
-      if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw thrown;
+  /** The branch is for git and its users; what counts is the log. Written in place, because a new file costs much more. */
+  #setBranch(commit: string): void {
+    for (let next: string | undefined = commit; next !== undefined; ) {
+      this.#writeBranch(`${next}\n`);
+      // Whoever added one meanwhile may have written before us.
+      const head = this.head();
+      next = head === next ? undefined : head;
     }
   }
 
-  #temporary(text: string): string {
-    const temporary = join(this.directory, `new-${randomBytes(6).toString("hex")}`);
-    writeFileSync(temporary, text, { mode: 0o600 });
-    return temporary;
+  #writeBranch(line: string): void {
+    let fd: number;
+    try {
+      fd = openSync(join(this.directory, HEAD), "r+");
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== "ENOENT") throw thrown;
+      this.#replace(HEAD, line);
+      return;
+    }
+    try {
+      writeSync(fd, line, 0, "latin1");
+    } finally {
+      closeSync(fd);
+    }
   }
 
   #replace(name: string, text: string): void {
-    renameSync(this.#temporary(text), join(this.directory, name));
+    const temporary = join(this.directory, `new-${randomBytes(6).toString("hex")}`);
+    writeFileSync(temporary, text, { mode: 0o600 });
+    renameSync(temporary, join(this.directory, name));
   }
-}
-
-/** Each commit has one successor: whoever makes this file has made it. */
-function successor(commit: string | undefined): string {
-  return join("successors", commit ?? "none");
 }

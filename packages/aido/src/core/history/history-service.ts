@@ -98,8 +98,8 @@ export class HistoryService implements History {
   ): Promise<Readonly<Record<string, string>>> {
     const record = await this.#resolve(sandbox);
     return this.#slots.inTurn(record, async (history) => {
-      const from = await history.commitOf(fromExecId, signal);
-      const to = await history.commitOf(toExecId, signal);
+      const from = history.commitOf(fromExecId);
+      const to = history.commitOf(toExecId);
       const options = { code: "GIT_DIFF_FAILED" as const, signal };
       const common = ["diff-tree", "-r", "--no-renames"];
       const raw = await history.repository.git([...common, "-z", "--raw", from, to], options);
@@ -112,7 +112,7 @@ export class HistoryService implements History {
     const record = await this.#deps.sandboxes.resolveRunning(sandbox);
     this.#refuseWithout(record);
     return this.#slots.inTurn(record, async (history, workspace) => {
-      const to = await history.commitOf(execId, signal);
+      const to = history.commitOf(execId);
       try {
         return await this.#rollback(record, history, workspace, { execId, to, signal });
       } catch (thrown) {
@@ -130,7 +130,7 @@ export class HistoryService implements History {
   async tree(sandbox: string, execId: string): Promise<readonly HistoryFile[]> {
     const record = await this.#resolve(sandbox);
     return this.#slots.inTurn(record, async (history) => {
-      const args = ["ls-tree", "-r", "-l", "-z", await history.commitOf(execId)];
+      const args = ["ls-tree", "-r", "-l", "-z", history.commitOf(execId)];
       const files = parseTree(await history.repository.git(args, { code: "GIT_HISTORY_FAILED" }));
       return files.map(({ path, mode, size }) => ({ path: shownName(path), mode, size: size ?? 0 }));
     });
@@ -141,7 +141,7 @@ export class HistoryService implements History {
     return this.#slots.inTurn(record, async (history) => {
       const options = { code: "GIT_HISTORY_FAILED" as const };
       const listing = await history.repository.git(
-        ["ls-tree", "-r", "-z", await history.commitOf(execId)],
+        ["ls-tree", "-r", "-z", history.commitOf(execId)],
         options,
       );
       const file = parseTree(listing).find((listed) => shownName(listed.path) === path);

@@ -59,10 +59,8 @@ export class SandboxHistory {
   }
 
   /** Raises EXECUTION_NOT_FOUND. */
-  async commitOf(execId: string, signal?: AbortSignal): Promise<string> {
-    const commit = isExecId(execId)
-      ? (this.repository.tied(execId) ?? (await this.#search(execId, signal)))
-      : undefined;
+  commitOf(execId: string): string {
+    const commit = this.repository.tied(execId);
     if (commit !== undefined) return commit;
     throw new AidoError(
       "EXECUTION_NOT_FOUND",
@@ -86,9 +84,11 @@ export class SandboxHistory {
   /** Keeps what is known of the workspace for the next process. The sandbox may be gone, and its directory with it. */
   close(): void {
     this.#observer.close();
-    if (!this.#isLoaded || this.#isSaved || !this.repository.exists) return;
-    saveState(this.repository.directory, this.known, this.tree);
-    this.#isSaved = true;
+    if (this.#isLoaded && !this.#isSaved && this.repository.exists) {
+      saveState(this.repository.directory, this.known, this.tree);
+      this.#isSaved = true;
+    }
+    this.repository.close();
   }
 
   async #load(): Promise<void> {
@@ -152,14 +152,6 @@ export class SandboxHistory {
     return this.#head;
   }
 
-  /** An exec whose process was killed between its entry and its tie. */
-  async #search(execId: string, signal: AbortSignal | undefined): Promise<string | undefined> {
-    const wanted = ["--fixed-strings", `--grep=Execution ID: ${execId}`];
-    const found = (await this.#log(wanted, signal)).find((entry) => entry.execId === execId);
-    if (found !== undefined) this.repository.tie(execId, found.commitId);
-    return found?.commitId;
-  }
-
   async #log(options: readonly string[], signal: AbortSignal | undefined): Promise<readonly HistoryEntry[]> {
     const head = this.repository.head();
     if (head === undefined) return [];
@@ -167,9 +159,4 @@ export class SandboxHistory {
     const args = ["log", ...format, ...options, head];
     return parseLog(await this.repository.git(args, { code: "GIT_HISTORY_FAILED", signal }));
   }
-}
-
-/** The name of a file of ours is made from it. */
-function isExecId(text: string): boolean {
-  return /^[A-Za-z0-9_.-]{1,64}$/.test(text);
 }
