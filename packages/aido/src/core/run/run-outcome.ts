@@ -52,6 +52,12 @@ function lostOutcome(ended: EndReason | undefined): RunOutcome {
       return { status: "failed", exitCode: null, error: "The sandbox wrote more than its disk limit" };
     case "stopped":
       return { status: "failed", exitCode: null, error: "The sandbox was stopped while the task ran" };
+    case undefined:
+      return {
+        status: "failed",
+        exitCode: null,
+        error: "The task's output could not be recorded to its end",
+      };
     default:
       return { status: "failed", exitCode: null, error: "The sandbox ended before the task did" };
   }

@@ -1,9 +1,10 @@
 import { closeSync, constants, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
-import { AidoError } from "@aido/sdk/protocol";
+import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type Database from "libsql";
 import { loadLibsql } from "./load-libsql.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { SpaceReserve } from "./space-reserve.ts";
 import { translateSqliteError } from "./translate-sqlite-error.ts";
 
 export type SqlValue = string | number | null;
@@ -13,11 +14,13 @@ export type Row = Readonly<Record<string, SqlValue>>;
 export class SqliteConnection {
   readonly file: string;
   readonly #database: Database.Database;
+  readonly #reserve: SpaceReserve;
   readonly #statements = new Map<string, ReturnType<Database.Database["prepare"]>>();
 
   /** `busyMs`: how long a write waits for another process's. */
   constructor(file: string, busyMs = 5000) {
     this.file = file;
+    this.#reserve = new SpaceReserve(`${file}-reserve`);
     this.#database = this.#translated(() => {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       // SQLite gives its journal files the mode of the database, so only this one needs care.
@@ -25,7 +28,8 @@ export class SqliteConnection {
       return new (loadLibsql())(file, { timeout: busyMs });
     });
     try {
-      this.#translated(() => this.#prepareDatabase(busyMs));
+      this.#withReserve(() => this.#prepareDatabase(busyMs));
+      this.#reserve.keep();
     } catch (thrown) {
       this.#database.close();
       throw thrown;
@@ -47,12 +51,12 @@ export class SqliteConnection {
 
   /** The number of rows changed. */
   run(sql: string, ...values: SqlValue[]): number {
-    return this.#translated(() => this.#statement(sql).run(values).changes);
+    return this.#withReserve(() => this.#statement(sql).run(values).changes);
   }
 
   /** Takes the write lock at once, so that nothing read inside can be stale when it is written. */
   write<T>(work: () => T): T {
-    return this.#translated(() => {
+    return this.#withReserve(() => {
       this.#database.exec("BEGIN IMMEDIATE");
       try {
         const result = work();
@@ -126,6 +130,16 @@ export class SqliteConnection {
       this.#database
         .prepare("INSERT INTO migrations (version, applied_at) VALUES (?, ?)")
         .run([index + 1, Date.now()]);
+    }
+  }
+
+  /** On a full disk once more, with the space that was kept for it. What fails has changed nothing. */
+  #withReserve<T>(work: () => T): T {
+    try {
+      return this.#translated(work);
+    } catch (thrown) {
+      if (!isAidoError(thrown, "DISK_FULL") || !this.#reserve.release()) throw thrown;
+      return this.#translated(work);
     }
   }
 
