@@ -1,5 +1,6 @@
 // npm run bench [-- name…]: prints one JSON line a measure, each a ratio against the alternative measured in
 // the same run, and exits 0 only if all are ok. Needs the built product, a Docker engine and bubblewrap.
+import { loadavg } from "node:os";
 import { measures } from "./measures/index.mjs";
 
 const asked = process.argv.slice(2).filter((argument) => argument !== "--");
@@ -18,7 +19,7 @@ for (const [name, measure] of Object.entries(measures)) {
   if (asked.length > 0 && !asked.includes(name)) continue;
   let line;
   try {
-    line = { name, ...(await measure()) };
+    line = { name, ...(await measure()), load: Number(loadavg()[0].toFixed(1)) };
   } catch (error) {
     line = { name, ok: false, error: error instanceof Error ? error.message : String(error) };
   }

@@ -194,7 +194,7 @@ export class ExecRecorder {
         supervisor.kill(exec.id, { signal: SIGKILL, scope: "all", graceMs: 0 }).catch(() => undefined);
       },
     });
-    const own = new OwnExec(exec, recording);
+    const own = new OwnExec(sandbox, exec, recording);
     this.#own.set(name, own);
     return own;
   }

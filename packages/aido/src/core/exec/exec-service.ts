@@ -94,7 +94,7 @@ export class ExecService implements Execs {
   }
 
   async wait(sandbox: string, execId: string, signal?: AbortSignal): Promise<ExecInfo> {
-    const record = await this.#deps.sandboxes.resolve(sandbox);
+    const record = await this.#sandboxOf(sandbox, execId);
     const follower = this.#follower(record, execId);
     for (;;) {
       signal?.throwIfAborted();
@@ -111,7 +111,7 @@ export class ExecService implements Execs {
     range: OutputRange = {},
     signal?: AbortSignal,
   ): AsyncGenerator<OutputChunk, void, undefined> {
-    const record = await this.#deps.sandboxes.resolve(sandbox);
+    const record = await this.#sandboxOf(sandbox, execId);
     const directory = this.#deps.dataDir.exec(record.id, execId);
     const follower = this.#follower(record, execId);
     if (range.follow === true) {
@@ -175,6 +175,11 @@ export class ExecService implements Execs {
   /** Waits until all that was said is written. Call it before the connections are closed. */
   async close(): Promise<void> {
     await this.#recorder.close();
+  }
+
+  /** Without asking the store when the exec is recorded here. */
+  async #sandboxOf(sandbox: string, execId: string): Promise<SandboxRecord> {
+    return this.#recorder.own(sandbox, execId)?.sandbox ?? (await this.#deps.sandboxes.resolve(sandbox));
   }
 
   #settled(record: SandboxRecord, execs: readonly ExecRecord[]): Promise<readonly ExecRecord[]> {

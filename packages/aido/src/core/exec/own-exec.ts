@@ -1,11 +1,12 @@
 import type { OutputStream } from "@aido/sdk/protocol";
-import type { ExecRecord } from "../store/store.ts";
+import type { ExecRecord, SandboxRecord } from "../store/store.ts";
 import { orAborted } from "../supervisor/time-limit.ts";
 import type { FollowedExec } from "./followed-exec.ts";
 import type { Recording } from "./recording.ts";
 
 /** An exec that this process records. */
 export class OwnExec implements FollowedExec {
+  readonly sandbox: SandboxRecord;
   readonly recording: Recording;
   #record: ExecRecord;
   #isEnded = false;
@@ -13,7 +14,8 @@ export class OwnExec implements FollowedExec {
   /** What must be in the evidence before its end is. */
   startTold: Promise<void> = Promise.resolve();
 
-  constructor(record: ExecRecord, recording: Recording) {
+  constructor(sandbox: SandboxRecord, record: ExecRecord, recording: Recording) {
+    this.sandbox = sandbox;
     this.#record = record;
     this.recording = recording;
   }
