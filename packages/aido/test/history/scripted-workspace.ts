@@ -16,6 +16,17 @@ export interface ScriptedWorkspace extends WorkspaceReader {
   readonly asked: string[];
   /** Called between the scan and the answer to `cat`. */
   beforeCat: () => void;
+  /** Whether a watch can be had. */
+  watchable: boolean;
+  /** The next answer of the watch is to look at everything. */
+  loseEvents: boolean;
+  /** Changes make no event. */
+  isSilent: boolean;
+  /** The next answer of the watch makes no sense. */
+  nonsense: boolean;
+  killWatch(): void;
+  tellGone(path: string): void;
+  hardLink(from: string, to: string): void;
   write(path: string, content: string, mode?: number): void;
   link(path: string, target: string): void;
   pipe(path: string): void;
@@ -30,6 +41,12 @@ export function scriptedWorkspace(): ScriptedWorkspace {
   let inodes = 100n;
   const entries = new Map<string, Entry>();
   const parentOf = (path: string) => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");
+  /** Since the last question; true for what was gone meanwhile. */
+  let dirty = new Map<string, boolean>();
+  let kill: () => void = () => undefined;
+  const tell = (path: string, gone = false) => {
+    if (!self.isSilent) dirty.set(path, gone || dirty.get(path) === true);
+  };
   const touch = (path: string) => {
     const entry = entries.get(path);
     if (entry !== undefined) entry.ctimeNs = self.nowNs;
@@ -41,12 +58,27 @@ export function scriptedWorkspace(): ScriptedWorkspace {
     const inode = old?.type === type ? old.inode : inodes++;
     if (old === undefined || old.type !== type) touch(parent);
     entries.set(path, { type, mode, content, inode, ctimeNs: self.nowNs });
+    for (const entry of entries.values()) {
+      if (entry.inode === inode) Object.assign(entry, { content, ctimeNs: self.nowNs });
+    }
+    tell(path);
   };
   const beneath = (path: string) => [...entries.keys()].filter((key) => key.startsWith(`${path}/`));
   const self: ScriptedWorkspace = {
     nowNs: 1_000_000_000_000n,
     asked: [],
     beforeCat: () => undefined,
+    watchable: false,
+    loseEvents: false,
+    isSilent: false,
+    nonsense: false,
+    killWatch: () => kill(),
+    tellGone: (path) => tell(path, true),
+    hardLink: (from, to) => {
+      const entry = entries.get(from);
+      put(to, "file", entry?.content ?? "", entry?.mode ?? 0o644);
+      if (entry !== undefined) entries.set(to, { ...entry });
+    },
     write: (path, content, mode = 0o644) => put(path, "file", content, mode),
     link: (path, target) => put(path, "symlink", target, 0o777),
     pipe: (path) => put(path, "other", "", 0o644),
@@ -54,6 +86,7 @@ export function scriptedWorkspace(): ScriptedWorkspace {
     remove: (path) => {
       for (const key of [path, ...beneath(path)]) entries.delete(key);
       touch(parentOf(path));
+      tell(path, true);
     },
     move: (from, to) => {
       for (const key of [from, ...beneath(from)]) {
@@ -62,6 +95,8 @@ export function scriptedWorkspace(): ScriptedWorkspace {
         if (entry !== undefined) entries.set(to + key.slice(from.length), entry);
       }
       for (const path of [to, parentOf(from), parentOf(to)]) touch(path);
+      tell(from, true);
+      for (const path of [to, ...beneath(to)]) tell(path);
     },
     async *tool([name = "", argument], options = {}) {
       self.asked.push([name, ...(argument === undefined ? [] : [argument])].join(" "));
@@ -76,15 +111,48 @@ export function scriptedWorkspace(): ScriptedWorkspace {
         for (const [path, entry] of told) yield recordOf(path, entry);
         return;
       }
+      if (name === "watch" && self.watchable) {
+        yield* watch(options.stdin as AsyncIterable<Uint8Array>);
+        return;
+      }
       if (name !== "cat") throw new Error(`no tool ${name}`);
       self.beforeCat();
-      const paths = Buffer.from(options.stdin ?? [])
+      const paths = Buffer.from((options.stdin as Uint8Array | undefined) ?? [])
         .toString("latin1")
         .split("\0")
         .slice(0, -1);
       self.asked.push(...paths.map((path) => `cat ${path}`));
       for (const path of paths) yield contentOf(entries.get(path));
     },
+  };
+  async function* watch(questions: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    dirty = new Map();
+    const killed = new Promise<"killed">((resolve) => {
+      kill = () => resolve("killed");
+    });
+    yield Buffer.from([0]);
+    const asking = questions[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await Promise.race([asking.next(), killed]);
+      if (next === "killed" || next.done === true) return;
+      self.asked.push("?");
+      yield answer();
+    }
+  }
+  const answer = (): Buffer => {
+    if (self.nonsense) {
+      self.nonsense = false;
+      return Buffer.from("nonsense");
+    }
+    const parts = [...dirty].flatMap(([path, gone]) => {
+      const entry = entries.get(path);
+      const goneParts = gone || entry === undefined ? [Buffer.from([3]), text(path)] : [];
+      return entry === undefined ? goneParts : [...goneParts, Buffer.from([1]), recordOf(path, entry)];
+    });
+    dirty = new Map();
+    if (self.loseEvents) parts.splice(0, parts.length, Buffer.from([4]));
+    self.loseEvents = false;
+    return Buffer.concat([...parts, Buffer.from([0])]);
   };
   put("", "directory", "", 0o755);
   return self;
