@@ -104,6 +104,11 @@ export class HttpExecs implements Execs {
       signal,
     });
     const { url } = this.#transport;
+    // A server that knows no events here answers once the bytes are taken.
+    if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
+      await response.body?.cancel();
+      return;
+    }
     for await (const received of serverEvents(response, url, signal)) {
       if (received.event === "error") throw errorFromBody(received.data as ErrorBody, 500);
       if (received.event === "end") return;

@@ -15,7 +15,7 @@ import { type Operation, operation } from "../operation.ts";
 import { requestedSandbox, type SandboxLookup } from "../ownership.ts";
 import { bodyChunks } from "../read-json.ts";
 import type { RequestContext } from "../request-context.ts";
-import { eventStream } from "../streams/event-stream.ts";
+import { eventStream, type ServerEvent } from "../streams/event-stream.ts";
 import { execEvents } from "../streams/exec-events.ts";
 import { execOutcome, execToWire } from "../to-wire.ts";
 import { beginExec } from "./begin-exec.ts";
@@ -176,19 +176,38 @@ export function execRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
       scope: "write",
       query: stdinQuery,
       rawBody: "application/octet-stream",
-      replies: { 200: { schema: okReply, description: "The sandbox has taken the bytes" } },
+      replies: {
+        200: {
+          schema: okReply,
+          description: "The sandbox has taken the bytes; said as an event `end` to who accepts events",
+        },
+      },
       quiet: true,
       handle: async (input) => {
         const sandbox = await own(input.http, input);
         const execId = execIdOf(input.http);
-        for await (const chunk of bodyChunks(input.http.req.raw)) {
-          await aido.execs.writeStdin(sandbox.id, execId, chunk, input.request.signal);
-        }
-        if (input.query.close === "true") await aido.execs.closeStdin(sandbox.id, execId);
+        const write = async (signal: AbortSignal): Promise<void> => {
+          for await (const chunk of bodyChunks(input.http.req.raw)) {
+            await aido.execs.writeStdin(sandbox.id, execId, chunk, signal);
+          }
+          if (input.query.close === "true") await aido.execs.closeStdin(sandbox.id, execId);
+        };
+        // A command may take as long as it likes to read, longer than clients and proxies wait for a first byte.
+        if (acceptsEvents(input.http)) return eventStream((signal) => endOf(() => write(signal)), input.request);
+        await write(input.request.signal);
         return input.http.json({ status: "success" });
       },
     }),
   ];
+}
+
+function acceptsEvents(http: Context): boolean {
+  return (http.req.header("accept") ?? "").includes("text/event-stream");
+}
+
+async function* endOf(work: () => Promise<void>): AsyncGenerator<ServerEvent> {
+  await work();
+  yield { event: "end", data: {} };
 }
 
 const NO_OUTPUT = { stdout: "", stderr: "", stdoutOffset: 0, stderrOffset: 0 };
