@@ -193,7 +193,8 @@ export function execRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
           if (input.query.close === "true") await aido.execs.closeStdin(sandbox.id, execId);
         };
         // A command may take as long as it likes to read, longer than clients and proxies wait for a first byte.
-        if (acceptsEvents(input.http)) return eventStream((signal) => endOf(() => write(signal)), input.request);
+        if (acceptsEvents(input.http))
+          return eventStream((signal) => endOf(() => write(signal)), input.request);
         await write(input.request.signal);
         return input.http.json({ status: "success" });
       },
