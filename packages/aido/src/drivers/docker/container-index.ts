@@ -13,7 +13,7 @@ export interface Place {
 }
 
 const INSPECTS_AT_ONCE = 8;
-const NAMED_DEADLINE_MS = 10_000;
+const NAMED_DEADLINE_MS = 30_000;
 const NAMED_POLL_MS = 20;
 
 /** Finds the containers of one scope by their labels. */
