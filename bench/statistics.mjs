@@ -4,6 +4,9 @@ export function percentile(samples, p) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))];
 }
 
+/** The least disturbed sample: what a ratio would be on a quiet machine. */
+export const best = (samples) => Math.min(...samples);
+
 export const median = (samples) => percentile(samples, 0.5);
 
 export async function timed(action) {

@@ -15,6 +15,8 @@ import type { PlannedTask, RunPlan } from "./run-plan.ts";
 
 /** How long an exec may take to be told as ended once its sandbox is gone. */
 const SETTLE_MS = 10_000;
+/** A command that is over by then has not cost a look at its container, which an engine is slow at just after a start. */
+const WATCH_AFTER_MS = 200;
 
 /** Executes the tasks of one run, one after another, and stops at the first that fails. */
 export class RunExecutor {
@@ -143,6 +145,7 @@ export class RunExecutor {
     const over = new AbortController();
     const either = AbortSignal.any([signal, over.signal]);
     const gone = async (): Promise<undefined> => {
+      await clock.sleep(WATCH_AFTER_MS, either);
       await lifecycle.untilEnded(this.#plan.sandboxId, either);
       await clock.sleep(SETTLE_MS, either);
       return undefined;
