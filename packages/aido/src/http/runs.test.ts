@@ -93,6 +93,20 @@ describe("runs over HTTP", () => {
     });
   });
 
+  test("the output of one run is never continued with that of the next", async () => {
+    await using bed = await open();
+    const aido = bed.client();
+    const id = await run(aido, "out first");
+    const { startedAt } = await aido.runs.get(id);
+    const path = `/api/runs/${id}/logs?stdoutOffset=3&startedAt=${startedAt}`;
+    expect((await bed.get(path)).text).toContain("event: end");
+    await expect.poll(() => new Date().toISOString()).not.toBe(startedAt);
+    await aido.runs.start({ sandbox: id, task: file("t.sh", "out second") });
+    await aido.runs.wait(id);
+    expect((await bed.get(path)).json.error.code).toBe("EXECUTION_CONFLICT");
+    expect(await text(aido.runs.logs({ sandbox: id }))).toBe("second\n");
+  });
+
   test("cancel ends a run as failed", async () => {
     await using bed = await open();
     const aido = bed.client();

@@ -32,13 +32,13 @@ export class HttpRuns implements Runs {
   async up(request: UpRequest, options: RunOptions = {}): Promise<RunRecord> {
     const { inputs, tasks = [], ...rest } = request;
     const body = { ...rest, inputs: inputs.map(named), tasks: tasks.map(named) };
-    return this.#send(PATH, body, [...inputs, ...tasks], options.signal);
+    return this.#send(PATH, body, [...inputs, ...tasks], options);
   }
 
   async start(request: StartRun, options: RunOptions = {}): Promise<RunRecord> {
     const { task, ...rest } = request;
     const body = { ...rest, task: task === undefined ? undefined : named(task) };
-    return this.#send(`${PATH}/start`, body, task === undefined ? [] : [task], options.signal);
+    return this.#send(`${PATH}/start`, body, task === undefined ? [] : [task], options);
   }
 
   async get(sandbox?: string): Promise<RunRecord> {
@@ -60,9 +60,12 @@ export class HttpRuns implements Runs {
 
   /** Goes on by itself, from the last byte received, when the connection or the server is lost for a while. */
   async *logs(request: RunLogs = {}, signal?: AbortSignal): AsyncGenerator<RunOutput> {
-    const id = request.sandbox ?? (await this.get()).id;
+    const { id, startedAt } = await this.get(request.sandbox);
     let at: RunPosition | undefined = request.from;
-    const where = () => ({ follow: request.follow === true, ...at });
+    const where = () => ({
+      follow: request.follow === true,
+      ...(at === undefined ? {} : { ...at, startedAt: startedAt ?? undefined }),
+    });
     for await (const { event, data } of followEvents(this.#transport, one(id, "/logs"), where, signal)) {
       if (event !== "output") continue;
       const { step, ...chunk } = data as LogEvent;
@@ -86,8 +89,9 @@ export class HttpRuns implements Runs {
     path: string,
     request: object,
     files: readonly RunFile[],
-    signal: AbortSignal | undefined,
+    { signal, onProgress }: RunOptions,
   ): Promise<RunRecord> {
+    onProgress?.(`Waiting for ${this.#transport.url}`);
     return this.#transport.json(path, {
       method: "POST",
       headers: { "content-type": FRAMED_BODY },

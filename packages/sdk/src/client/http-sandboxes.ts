@@ -1,4 +1,4 @@
-import type { Sandboxes, SandboxFilter } from "../aido.ts";
+import type { Progress, Sandboxes, SandboxFilter } from "../aido.ts";
 import {
   AidoError,
   type CreateSandbox,
@@ -21,9 +21,13 @@ export class HttpSandboxes implements Sandboxes {
     this.#transport = transport;
   }
 
-  async create(request: CreateSandbox, options: { signal?: AbortSignal } = {}): Promise<SandboxInfo> {
+  async create(
+    request: CreateSandbox,
+    options: { signal?: AbortSignal; onProgress?: Progress } = {},
+  ): Promise<SandboxInfo> {
     const { id, ...body } = request;
     if (id !== undefined) throw new AidoError("UNSUPPORTED", "A server chooses the ids of its sandboxes");
+    options.onProgress?.(`Waiting for ${this.#transport.url}`);
     // The same key twice makes one sandbox, so that a broken connection can be tried again.
     const headers = { "idempotency-key": crypto.randomUUID() };
     const reply = await this.#transport.json<SandboxReply>(PATH, {

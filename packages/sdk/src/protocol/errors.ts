@@ -161,5 +161,12 @@ export function toAidoError(thrown: unknown): AidoError {
     return new AidoError("CANCELLED", "The operation was cancelled", { cause: thrown });
   }
   const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+  if (code === "ENOSPC" || code === "EDQUOT") {
+    return new AidoError("DISK_FULL", `No space left on the disk: ${message}`, {
+      hint: "Free some space, for example with `aido sandbox destroy --all`, and try again.",
+      cause: thrown,
+    });
+  }
   return new AidoError("INTERNAL_SERVER_ERROR", message, { cause: thrown });
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ISOLATIONS, NETWORKS } from "../protocol/sandbox.ts";
 import { limits, MAX_TIMEOUT_MS } from "./sandbox.ts";
-import { environment, filePath, labels, milliseconds, sandboxReference } from "./values.ts";
+import { date, environment, filePath, labels, milliseconds, sandboxReference } from "./values.ts";
 
 const MAX_FILES = 100_000;
 const MAX_STEPS = 100;
@@ -66,6 +66,8 @@ export const runLogsQuery = z.strictObject({
   step: z.string().max(64).optional(),
   stdoutOffset: offset,
   stderrOffset: offset,
+  /** Of the run that was read before the break; another one is not taken for it. */
+  startedAt: date.optional(),
 });
 
 const status = z.enum(["pending", "running", "completed", "failed", "timeout"]);

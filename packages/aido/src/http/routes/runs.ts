@@ -113,8 +113,10 @@ export function runRoutes(aido: Aido, deps: RunRouteDeps): Operation[] {
       replies: { 200: { contentType: "text/event-stream", description: "Events `output`, then one `end`" } },
       quiet: true,
       handle: async (input) => {
-        const { follow, step, stdoutOffset, stderrOffset } = input.query;
-        const asked: RunLogs = { sandbox: await own(input), follow: follow === "true" };
+        const { follow, step, stdoutOffset, stderrOffset, startedAt } = input.query;
+        const id = await own(input);
+        if (startedAt !== undefined) await refuseOther(aido, id, startedAt);
+        const asked: RunLogs = { sandbox: id, follow: follow === "true" };
         if (step !== undefined || stdoutOffset !== undefined || stderrOffset !== undefined) {
           asked.from = { step, stdoutOffset: stdoutOffset ?? 0, stderrOffset: stderrOffset ?? 0 };
         }
@@ -196,6 +198,15 @@ function filesOf(
   listed: readonly { path: string; executable?: boolean | undefined }[],
 ): RunFile[] {
   return listed.map((file) => ({ ...file, content: () => body.file() }));
+}
+
+/** Offsets are those of one run; the next run of the same sandbox begins anew. */
+async function refuseOther(aido: Aido, id: string, startedAt: string): Promise<void> {
+  if ((await aido.runs.get(id)).startedAt === startedAt) return;
+  throw new AidoError("EXECUTION_CONFLICT", `Another run has started in sandbox ${id} meanwhile`, {
+    hint: "Read its output from the beginning.",
+    details: { sandboxId: id },
+  });
 }
 
 async function waitUpTo(
