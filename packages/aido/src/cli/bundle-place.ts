@@ -11,7 +11,7 @@ export const bundlePlace = (dist: string) => ({
 /** After a run of the compiler alone, only the compiled files are up to date. */
 export function isBundleCurrent(dist: string): boolean {
   const madeAt = modifiedAt(bundlePlace(dist).program);
-  return madeAt > 0 && madeAt >= modifiedAt(join(dist, "../tsconfig.tsbuildinfo"));
+  return madeAt > 0 && madeAt >= modifiedAt(join(dist, "tsconfig.tsbuildinfo"));
 }
 
 function modifiedAt(path: string): number {

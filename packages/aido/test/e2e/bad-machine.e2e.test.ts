@@ -1,0 +1,136 @@
+import { execFile } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { until } from "../contract/driver-backend.ts";
+import { Project } from "./project.ts";
+
+const run = promisify(execFile);
+const isRoot = process.getuid?.() === 0;
+
+/** A disk of its own for the data directory, small enough to fill. */
+async function smallDisk(project: Project): Promise<AsyncDisposable & { args: readonly string[] }> {
+  const disk = project.path("disk");
+  await mkdir(disk);
+  await run("mount", ["-t", "tmpfs", "-o", "size=6m", "tmpfs", disk]);
+  const args = ["--data-dir", "disk/data"];
+  return {
+    args,
+    [Symbol.asyncDispose]: async () => {
+      await project.aido([...args, "rm", "--all"]);
+      await run("umount", [disk]);
+    },
+  };
+}
+
+test.runIf(isRoot).each([
+  ["local", "host"],
+  ["docker", "aido-test:python"],
+])("on %s a task that fills aido's own disk is ended, told, and can be destroyed", async (driver, image) => {
+  await using project = await Project.make(driver, {
+    "t.sh": "echo begun; head -c 40000000 /dev/zero; echo never >&2\n",
+  });
+  await using disk = await smallDisk(project);
+  const outcome = await project.aido([...disk.args, "run", "--image", image, "t.sh"]);
+  expect(outcome.code).toBe(125);
+  expect(outcome.stdout.startsWith("begun\n")).toBe(true);
+  expect(outcome.stderr).toMatch(/no space left/i);
+  const [sandbox] = await project.json<{ state: string }[]>([...disk.args, "ls"]);
+  expect(sandbox).toMatchObject({ state: "stopped" });
+  await project.ok([...disk.args, "rm", "--all"]);
+  expect(await project.json([...disk.args, "ls"])).toEqual([]);
+  await project.ok([...disk.args, "evidence", "verify"]);
+});
+
+test.runIf(isRoot)("on a disk that is full nothing is begun, and the error says so", async () => {
+  await using project = await Project.make();
+  await using disk = await smallDisk(project);
+  await project.ok([...disk.args, "ls"]);
+  await run("sh", ["-c", "head -c 8000000 /dev/zero > disk/fill || true"], { cwd: project.directory });
+  await run("rm", [project.path("disk", "data", "aido.db-reserve")]);
+  await run("sh", ["-c", "head -c 8000000 /dev/zero > disk/fill2 || true"], { cwd: project.directory });
+  const outcome = await project.aido([...disk.args, "create", "--image", "host"]);
+  expect(outcome.code).not.toBe(0);
+  expect(outcome.stderr).toMatch(/No space left.*\nhint: /s);
+  await run("rm", [project.path("disk", "fill"), project.path("disk", "fill2")]);
+  expect(await project.json([...disk.args, "ls"])).toEqual([]);
+});
+
+/** Stands between aido and the engine, so that a test can take the engine away from this aido alone. */
+class EngineDoor implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #open = new Set<Socket>();
+
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on("connection", (near) => {
+      const far = connect("/var/run/docker.sock");
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        this.#open.add(from);
+        from.on("error", () => to.destroy()).on("close", () => to.destroy());
+        from.pipe(to);
+      }
+    });
+  }
+
+  static async open(path: string): Promise<EngineDoor> {
+    const server = createServer({ allowHalfOpen: true });
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    return new EngineDoor(server);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.#open) socket.destroy();
+    await closed;
+  }
+}
+
+test("an engine that goes away during a run ends it in bounded time; when it is back, everything can be cleaned up", async () => {
+  await using project = await Project.make("docker", { "t.sh": "echo begun; sleep 3; exit 7\n" });
+  const path = project.path("engine.sock");
+  const door = await EngineDoor.open(path);
+  await using running = project.start(["run", "--image", "aido-test:python", "t.sh"], {
+    env: { DOCKER_HOST: `unix://${path}` },
+  });
+  await running.until("begun");
+  await door[Symbol.asyncDispose]();
+  const outcome = await running.end();
+  expect(outcome.signal).toBeNull();
+  expect(outcome.code).not.toBe(0);
+  expect(outcome.stderr).toMatch(/Docker|engine/);
+  await project.ok(["ls"]);
+  await project.ok(["rm", "--all"]);
+  expect(await project.json(["ls"])).toEqual([]);
+});
+
+test.each(
+  (["SIGINT", "SIGTERM", "SIGKILL"] as const).flatMap((signal) =>
+    [0, 1, 2, 4].map((events) => [signal, events] as const),
+  ),
+)("%s after %i events of a run leaves what the next command shows and cleans up", async (signal, events) => {
+  await using project = await Project.make("local", { "t.sh": "trap '' INT TERM; echo begun; sleep 60\n" });
+  await using running = project.start(["run", "t.sh", "--ttl", "2m"]);
+  const hasEnded = () => running.child.exitCode !== null || running.child.signalCode !== null;
+  await until("so many events are told", async () => hasEnded() || (await countEvents(project)) >= events);
+  running.child.kill(signal);
+  const outcome = await running.end();
+  if (signal === "SIGKILL") expect(outcome.signal).toBe("SIGKILL");
+  else expect([outcome.code, outcome.signal]).not.toEqual([0, null]);
+  expect(outcome.stderr).not.toMatch(/ {4}at /);
+  await project.ok(["ls"]);
+  await project.ok(["rm", "--all"]);
+  expect(await project.json(["ls"])).toEqual([]);
+  await project.ok(["evidence", "verify"]);
+});
+
+async function countEvents(project: Project): Promise<number> {
+  const { stdout } = await run("sh", ["-c", "cat .aido/sandboxes/*/events.log 2>/dev/null | wc -l"], {
+    cwd: project.directory,
+  });
+  return Number(stdout);
+}
