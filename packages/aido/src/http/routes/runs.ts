@@ -13,9 +13,9 @@ import {
 import { type Input, type Operation, operation } from "../operation.ts";
 import { ownRun } from "../own-run.ts";
 import { ownerLabels, refuseOwnLabels } from "../ownership.ts";
+import { refusePrivileges } from "../privileges.ts";
 import type { Quota } from "../quota.ts";
 import { bodyChunks } from "../read-json.ts";
-import { refuseDangerous } from "../refuse-dangerous.ts";
 import type { RequestContext } from "../request-context.ts";
 import { eventStream } from "../streams/event-stream.ts";
 import { firstChunkThenStream } from "../streams/first-chunk.ts";
@@ -66,7 +66,11 @@ export function runRoutes(aido: Aido, deps: RunRouteDeps): Operation[] {
       handle: async ({ request, http }) => {
         const body = new FramedBody(bodyChunks(http.req.raw));
         const { task, ...wanted } = startRunBody.parse(await body.request(deps.maxBodyBytes));
-        refuseDangerous(request.principal, wanted);
+        const { privileged, hostNetwork } = wanted;
+        refusePrivileges(request.principal, {
+          privileged,
+          network: hostNetwork === true ? "host" : undefined,
+        });
         const sandbox = await ownRun(aido, request, wanted.sandbox, { forTask: true });
         const [file] = filesOf(body, task === undefined ? [] : [task]);
         const { signal } = request;
@@ -166,7 +170,7 @@ async function prepare(
   const { principal, signal } = request;
   const body = new FramedBody(source);
   const { inputs, tasks, ...wanted } = upBody.parse(await body.request(deps.maxBodyBytes));
-  refuseDangerous(principal, wanted.spec);
+  refusePrivileges(principal, wanted.spec);
   refuseOwnLabels(wanted.labels);
   const files = filesOf(body, [...inputs, ...tasks]);
   const up: UpRequest = {

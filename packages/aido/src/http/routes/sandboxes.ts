@@ -23,8 +23,8 @@ import type { IdempotencyStore } from "../../core/access/idempotency.ts";
 import { idempotent } from "../idempotent.ts";
 import { type Operation, operation } from "../operation.ts";
 import { ownerLabels, refuseOwnLabels, requestedSandbox } from "../ownership.ts";
+import { refusePrivileges } from "../privileges.ts";
 import type { Quota } from "../quota.ts";
-import { refuseDangerous } from "../refuse-dangerous.ts";
 import type { RequestContext } from "../request-context.ts";
 import { eventStream } from "../streams/event-stream.ts";
 import { statsEvents } from "../streams/stats-events.ts";
@@ -58,7 +58,7 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       replies: { 201: { schema: sandboxReply, description: "It runs and takes commands" } },
       handle: async ({ body, request, http }) => {
         refuseOwnLabels(body.labels);
-        refuseDangerous(request.principal, body);
+        refusePrivileges(request.principal, body);
         const { owner } = request.principal;
         const key = http.req.header("idempotency-key");
         return idempotent(deps.idempotency, { owner, key, operation: "createSandbox", body }, async () => {
