@@ -23,6 +23,9 @@ export interface CliContext {
   serve(flags: { host?: string; port?: string }): Promise<RunningServer>;
   /** The keys of this machine's server. */
   withKeys<Result>(work: (keys: ApiKeys) => Promise<Result>): Promise<Result>;
+  /** The data directory of this machine as one file, and back into an empty one. */
+  backUp(file: string): Promise<{ file: string; bytes: number; skipped: number }>;
+  restore(file: string): Promise<{ dataDir: string; createdAt: string; sandboxes: number; skipped: number }>;
   /** Every setting and where it came from; secrets print as hidden. */
   settings(): readonly Setting[];
 }

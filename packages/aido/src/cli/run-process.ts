@@ -38,6 +38,11 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
     const config = await loadConfig(given, { env: invocation.env, cwd: process.cwd() });
     const globals = { ...given, json: given.json || config.asksForJson };
     const progress = new ProgressLine(stderr, progressMode(globals, stderr.isTerminal));
+    const backupOf = (command: string, file: string) => {
+      const { server, dataDir } = config.get().config;
+      if (server !== undefined) throw localOnly(command, server);
+      return { dataDir, file, version: invocation.version, now: new Date() };
+    };
     return {
       globals,
       stdin: new ProcessKeyboard(() => process.stdin),
@@ -103,6 +108,8 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
           await store.close();
         }
       },
+      backUp: async (file) => (await import("../compose/backup.ts")).backUp(backupOf("backup", file)),
+      restore: async (file) => (await import("../compose/backup.ts")).restore(backupOf("restore", file)),
       settings: () => config.get().settings,
     };
   };

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { declareAboutCommands } from "./about-commands.ts";
 import type { Act } from "./act.ts";
+import { declareBackupCommands } from "./backup-commands.ts";
 import { declareExecCommands } from "./exec-commands.ts";
 import { declareHistoryCommands } from "./history-commands.ts";
 import { declareRunCommands } from "./run-commands.ts";
@@ -27,6 +28,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareExecCommands(program, act);
   declareHistoryCommands(program, act);
   declareServerCommands(program, act);
+  declareBackupCommands(program, act);
   declareAboutCommands(program, act);
   return program;
 }

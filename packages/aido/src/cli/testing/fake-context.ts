@@ -51,6 +51,8 @@ export function fakeContext(options: FakeContextOptions = {}): FakeContext {
     doctor: () => Promise.resolve(options.doctor ?? { ok: true, driver: "fake", checks: [] }),
     serve: () => Promise.reject(new Error("This test has no server")),
     withKeys: () => Promise.reject(new Error("This test has no keys")),
+    backUp: () => Promise.reject(new Error("This test has no data")),
+    restore: () => Promise.reject(new Error("This test has no data")),
     settings: () => options.settings ?? [],
     open: () =>
       options.backend === undefined

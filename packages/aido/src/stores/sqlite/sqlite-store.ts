@@ -37,6 +37,11 @@ export class SqliteStore implements Store {
     this.evidence = new SqliteEvidenceHeads(this.#connection);
   }
 
+  /** A copy as it is at one moment, while others read and write. The file must not exist. */
+  copyTo(file: string): void {
+    this.#connection.run("VACUUM INTO ?", file);
+  }
+
   async close(): Promise<void> {
     this.#connection.close();
   }
