@@ -8,31 +8,19 @@ import { parsePool } from "../core/pool/parse-pool.ts";
 import type { WarmPool } from "../core/pool/warm-pool.ts";
 import { PortTokens } from "../core/ports/port-tokens.ts";
 import { serverSecret } from "../core/ports/server-secret.ts";
-import { toSandboxInfo } from "../core/sandbox/to-sandbox-info.ts";
 import { createApp } from "../http/app.ts";
 import { AuditTrail } from "../http/audit-trail.ts";
 import { BearerAuthenticator } from "../http/auth/authenticator.ts";
 import { JwtVerifier } from "../http/auth/jwt-verifier.ts";
 import { KEEP_ANSWERS_MS } from "../http/idempotent.ts";
 import { HttpMetrics } from "../http/metrics.ts";
-import type { Operation } from "../http/operation.ts";
-import type { SandboxLookup } from "../http/ownership.ts";
 import { PortProxy } from "../http/proxy/port-proxy.ts";
 import { sandboxQuota } from "../http/quota.ts";
 import { TokenBuckets } from "../http/rate-limiter.ts";
-import { execRoutes } from "../http/routes/execs.ts";
-import { fileRoutes } from "../http/routes/files.ts";
-import { historyRoutes } from "../http/routes/history.ts";
-import { poolRoutes } from "../http/routes/pool.ts";
-import { portRoutes } from "../http/routes/ports.ts";
-import { recordRoutes } from "../http/routes/records.ts";
-import { runRoutes } from "../http/routes/runs.ts";
-import { sandboxRoutes } from "../http/routes/sandboxes.ts";
-import { serverRoutes } from "../http/routes/server.ts";
-import { systemRoutes } from "../http/routes/system.ts";
 import { type ServerOptions, startServer } from "../http/server.ts";
 import { upgradeHandler } from "../http/streams/upgrades.ts";
 import type { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
+import { apiOperations } from "./api-operations.ts";
 import { Housekeeping } from "./housekeeping.ts";
 
 export interface OpenServer {
@@ -85,7 +73,6 @@ async function serve(
   const poolSpecs = parsePool(config.serve.pool);
   let pool: WarmPool | undefined;
   const metrics = new HttpMetrics(async () => ({ ...(await sandboxGauges(store)), ...poolGauges(pool) }));
-  const operations: Operation[] = [];
   const tokens = new PortTokens(await serverSecret(new DataDir(config.dataDir).serverSecret));
   const ports = new PortProxy({
     dial: (sandboxId, port, signal) => aido.ports.dial(sandboxId, port, signal),
@@ -94,31 +81,19 @@ async function serve(
     onReply: (status, durationMs, code) => metrics.request("proxyPort", status, durationMs, code),
   });
   const quota = sandboxQuota(aido, config.serve.maxSandboxes);
-  // Ends are noticed as they happen, so a command need not ask the engine first whether its sandbox runs.
-  const known: SandboxLookup = {
-    sandboxes: {
-      get: async (reference) => toSandboxInfo(await aido.sandboxes.resolve(reference)),
-      list: (filter) => aido.sandboxes.list(filter),
-    },
-  };
-  operations.push(
-    ...sandboxRoutes(aido, { quota, idempotency: store.idempotency }),
-    ...execRoutes(aido, known),
-    ...runRoutes(aido, { quota, maxBodyBytes: config.serve.maxBodyBytes }),
-    ...serverRoutes(aido.driver, version),
-    ...fileRoutes(aido, known),
-    ...historyRoutes(aido, aido.history),
-    ...portRoutes(aido, tokens),
-    ...poolRoutes(() => pool?.state() ?? []),
-    ...recordRoutes(aido, audit),
-    ...systemRoutes({
-      version,
-      metrics,
-      failing: () => failing(aido),
-      isDraining: draining,
-      operations: () => operations,
-    }),
-  );
+  const operations = apiOperations({
+    aido,
+    version,
+    quota,
+    idempotency: store.idempotency,
+    audit,
+    metrics,
+    tokens,
+    maxBodyBytes: config.serve.maxBodyBytes,
+    pool: () => pool?.state() ?? [],
+    failing: () => failing(aido),
+    isDraining: draining,
+  });
   const app = createApp({
     operations,
     authenticator,

@@ -138,6 +138,18 @@ describe("who may do what", () => {
     expect((await bed.get(`/api/sandbox/${id}`, { key: other })).status).toBe(404);
   });
 
+  test("only an administrator gets a sandbox with walls taken away", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const [plain, admin] = [await bed.key("ada"), await bed.key("boss", { scopes: ["admin"] })];
+    for (const body of [{ privileged: true }, { network: "host" }]) {
+      const refused = await bed.post("/api/sandbox", body, { key: plain });
+      expect([refused.status, refused.json.error.code]).toEqual([403, "FORBIDDEN"]);
+      // Whether it can be had is then the driver's question.
+      expect((await bed.post("/api/sandbox", body, { key: admin })).status).not.toBe(403);
+    }
+    expect((await bed.post("/api/sandbox", { network: "bridge" }, { key: plain })).status).toBe(201);
+  });
+
   test("a page of another origin cannot use a server that has no keys", async () => {
     await using bed = await ApiBed.open();
     const foreign = [

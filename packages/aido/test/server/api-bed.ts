@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HttpAido } from "@aido/sdk";
 import type { Hono } from "hono";
+import { apiOperations } from "../../src/compose/api-operations.ts";
 import { wire } from "../../src/compose/wire.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { Scope } from "../../src/core/access/api-keys.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
+import { PortTokens } from "../../src/core/ports/port-tokens.ts";
 import { FakeDriver, type FakeDriverOptions } from "../../src/drivers/fake/fake-driver.ts";
 import { createApp } from "../../src/http/app.ts";
 import { AuditTrail } from "../../src/http/audit-trail.ts";
@@ -18,16 +20,10 @@ import { HttpMetrics } from "../../src/http/metrics.ts";
 import type { Operation } from "../../src/http/operation.ts";
 import { sandboxQuota } from "../../src/http/quota.ts";
 import { TokenBuckets } from "../../src/http/rate-limiter.ts";
-import { execRoutes } from "../../src/http/routes/execs.ts";
-import { fileRoutes } from "../../src/http/routes/files.ts";
-import { historyRoutes } from "../../src/http/routes/history.ts";
-import { recordRoutes } from "../../src/http/routes/records.ts";
-import { runRoutes } from "../../src/http/routes/runs.ts";
-import { sandboxRoutes } from "../../src/http/routes/sandboxes.ts";
-import { serverRoutes } from "../../src/http/routes/server.ts";
-import { systemRoutes } from "../../src/http/routes/system.ts";
 import { StreamLogger } from "../../src/log/stream-logger.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
+
+const MAX_BODY_BYTES = 1024 * 1024;
 
 export interface ApiBedOptions extends FakeDriverOptions {
   guarded?: boolean;
@@ -109,24 +105,19 @@ export class ApiBed implements AsyncDisposable {
     const audit = new AuditTrail(store.audit, logger);
     const metrics = new HttpMetrics(async () => ({ aido_sandboxes: 0 }));
     const draining = new AbortController();
-    const operations: Operation[] = [];
-    const quota = sandboxQuota(aido, options.maxSandboxes ?? 0);
-    operations.push(
-      ...sandboxRoutes(aido, { quota, idempotency: store.idempotency }),
-      ...execRoutes(aido),
-      ...runRoutes(aido, { quota, maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024 }),
-      ...serverRoutes(driver, "1.2.3"),
-      ...fileRoutes(aido),
-      ...historyRoutes(aido, aido.history),
-      ...recordRoutes(aido, audit),
-      ...systemRoutes({
-        version: "1.2.3",
-        metrics,
-        failing: async () => [],
-        isDraining: () => draining.signal.aborted,
-        operations: () => operations,
-      }),
-    );
+    const operations = apiOperations({
+      aido,
+      version: "1.2.3",
+      quota: sandboxQuota(aido, options.maxSandboxes ?? 0),
+      idempotency: store.idempotency,
+      audit,
+      metrics,
+      tokens: new PortTokens(Buffer.alloc(32, 7)),
+      maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
+      pool: () => [],
+      failing: async () => [],
+      isDraining: () => draining.signal.aborted,
+    });
     const corsOrigins = options.corsOrigins ?? [];
     const app = createApp({
       operations,
@@ -140,7 +131,7 @@ export class ApiBed implements AsyncDisposable {
       audit,
       metrics,
       logger,
-      maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
+      maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
       corsOrigins,
       draining: draining.signal,
     });

@@ -1,0 +1,65 @@
+import type { IdempotencyStore } from "../core/access/idempotency.ts";
+import type { CoreAido } from "../core/core-aido.ts";
+import type { PoolState } from "../core/pool/warm-pool.ts";
+import type { PortTokens } from "../core/ports/port-tokens.ts";
+import { toSandboxInfo } from "../core/sandbox/to-sandbox-info.ts";
+import type { AuditTrail } from "../http/audit-trail.ts";
+import type { HttpMetrics } from "../http/metrics.ts";
+import type { Operation } from "../http/operation.ts";
+import type { SandboxLookup } from "../http/ownership.ts";
+import type { Quota } from "../http/quota.ts";
+import { execRoutes } from "../http/routes/execs.ts";
+import { fileRoutes } from "../http/routes/files.ts";
+import { historyRoutes } from "../http/routes/history.ts";
+import { poolRoutes } from "../http/routes/pool.ts";
+import { portRoutes } from "../http/routes/ports.ts";
+import { recordRoutes } from "../http/routes/records.ts";
+import { runRoutes } from "../http/routes/runs.ts";
+import { sandboxRoutes } from "../http/routes/sandboxes.ts";
+import { serverRoutes } from "../http/routes/server.ts";
+import { systemRoutes } from "../http/routes/system.ts";
+
+export interface ApiDeps {
+  aido: CoreAido;
+  version: string;
+  quota: Quota;
+  idempotency: IdempotencyStore;
+  audit: AuditTrail;
+  metrics: HttpMetrics;
+  tokens: PortTokens;
+  maxBodyBytes: number;
+  pool: () => readonly PoolState[];
+  failing: () => Promise<readonly string[]>;
+  isDraining: () => boolean;
+}
+
+/** Everything the server answers: the router, the OpenAPI document and the reference page are made from this list. */
+export function apiOperations(deps: ApiDeps): readonly Operation[] {
+  const { aido, quota, version } = deps;
+  // Ends are noticed as they happen, so a command need not ask the engine first whether its sandbox runs.
+  const known: SandboxLookup = {
+    sandboxes: {
+      get: async (reference) => toSandboxInfo(await aido.sandboxes.resolve(reference)),
+      list: (filter) => aido.sandboxes.list(filter),
+    },
+  };
+  const operations: Operation[] = [
+    ...sandboxRoutes(aido, { quota, idempotency: deps.idempotency }),
+    ...execRoutes(aido, known),
+    ...fileRoutes(aido, known),
+    ...historyRoutes(aido, aido.history),
+    ...portRoutes(aido, deps.tokens),
+    ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes }),
+    ...recordRoutes(aido, deps.audit),
+    ...serverRoutes(aido.driver, version),
+    ...poolRoutes(deps.pool),
+    ...systemRoutes({
+      version,
+      metrics: deps.metrics,
+      failing: deps.failing,
+      isDraining: deps.isDraining,
+      operations: () => operations,
+    }),
+  ];
+  return operations;
+}
