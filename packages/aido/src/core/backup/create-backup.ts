@@ -79,6 +79,7 @@ export async function createBackup(options: BackupOptions): Promise<Backup> {
 }
 
 function archiveArguments(root: string, staging: string, file: string, compress: boolean): string[] {
+  const parts = PARTS.filter((part) => existsSync(join(root, part)));
   return [
     "--create",
     ...(compress ? ["--gzip"] : []),
@@ -94,8 +95,8 @@ function archiveArguments(root: string, staging: string, file: string, compress:
     `--directory=${staging}`,
     MANIFEST,
     "aido.db",
-    `--directory=${root}`,
-    ...PARTS.filter((part) => existsSync(join(root, part))),
+    // tar refuses a directory that nothing is taken from.
+    ...(parts.length === 0 ? [] : [`--directory=${root}`, ...parts]),
   ];
 }
 
