@@ -94,6 +94,7 @@ describe.each(WAYS)("every command works %s:", (way, make) => {
     const id = await project.create();
     const script = "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two; exit 5";
     const exec = (await project.ok(["exec", "--detach", id, "--", "sh", "-c", script])).stdout.trim();
+    expect(exec).toMatch(/^exec_([0-9a-f]{8}){1,2}$/);
     await using following = project.start(["logs", id, "--exec", exec, "--follow"]);
     await following.until("one");
     expect((await project.ok(["logs", id, "--exec", exec])).stdout).toBe("one\n");
