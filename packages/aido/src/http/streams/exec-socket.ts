@@ -5,6 +5,7 @@ import type { RawData, WebSocket } from "ws";
 import { z } from "zod";
 import { errorBody, wireError } from "../error-reply.ts";
 import { execEvents } from "./exec-events.ts";
+import { keepAlive } from "./keep-alive.ts";
 
 const clientMessage = z.discriminatedUnion("type", [
   z.strictObject({
@@ -17,7 +18,6 @@ const clientMessage = z.discriminatedUnion("type", [
   signalBody.extend({ type: z.literal("signal") }),
 ]);
 
-const PING_MS = 20_000;
 /** Pause taking input from a client whose command does not read. */
 const MAX_PENDING_MESSAGES = 64;
 
@@ -105,23 +105,6 @@ function send(socket: WebSocket, message: object): Promise<void> {
     if (socket.readyState !== socket.OPEN) resolve();
     else socket.send(JSON.stringify(message), () => resolve());
   });
-}
-
-function keepAlive(socket: WebSocket): () => void {
-  let alive = true;
-  socket.on("pong", () => {
-    alive = true;
-  });
-  const timer = setInterval(() => {
-    if (!alive) {
-      socket.terminate();
-      return;
-    }
-    alive = false;
-    socket.ping();
-  }, PING_MS);
-  timer.unref();
-  return () => clearInterval(timer);
 }
 
 function toBuffer(data: RawData): Buffer {

@@ -1,0 +1,28 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
+import { keepAlive } from "./keep-alive.ts";
+
+test("a viewer that answers stays, one that does not is cut off", async () => {
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  await once(server, "listening");
+  const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server.on("connection", (socket) => keepAlive(socket, 50));
+  const answering = new WebSocket(url);
+  const silent = new WebSocket(url, { autoPong: false });
+  try {
+    let pings = 0;
+    answering.on("ping", () => {
+      pings += 1;
+    });
+    const [code] = await once(silent, "close");
+    expect(code).toBe(1006);
+    await expect.poll(() => pings, { timeout: 10_000 }).toBeGreaterThan(3);
+    expect(answering.readyState).toBe(WebSocket.OPEN);
+  } finally {
+    answering.terminate();
+    silent.terminate();
+    server.close();
+  }
+});
