@@ -29,7 +29,7 @@ describe("a large workspace", () => {
       files: ["t/100/1000"],
     });
     expect(bed.git("fsck", "--strict", "--no-dangling")).toBe("");
-  });
+  }, 300_000);
 
   test("a file above 64 MiB is listed but not kept, and a rollback leaves it alone", async () => {
     await using bed = await makeHistoryBed(under);

@@ -65,6 +65,17 @@ export function historySurvivalContract(under: AidoUnderTest): void {
       expect(await filesOf(bed)).toEqual([["a"], ["a"], ["b"], ["a"], ["README.md"]]);
     });
 
+    test("closing leaves no watch behind in the sandbox", async () => {
+      await using bed = await makeHistoryBed(under);
+      // The first process of the sandbox and the parent of this command bear the same name as a watch.
+      const count = "grep -lx aido-agent /proc/[0-9]*/comm 2>/dev/null | wc -l";
+      const agents = async () => Number((await bed.sh(count, { history: false })).out);
+      for (let i = 0; i < 3; i++) await bed.sh(`echo ${i} > a`);
+      expect(await agents()).toBe(3);
+      await bed.reopen();
+      await expect.poll(agents, { timeout: 30_000 }).toBe(2);
+    });
+
     test("several processes add to one history and none loses an entry", async () => {
       await using bed = await makeHistoryBed(under);
       const others = [bed.aido, await bed.open(), await bed.open()];

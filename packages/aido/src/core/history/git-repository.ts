@@ -19,6 +19,7 @@ import { ObjectDatabase } from "./object-database.ts";
 const HEAD = "refs/heads/main";
 const CONFIG =
   "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tquotepath = false\n[gc]\n\tauto = 0\n";
+const GIT_LIMIT_MS = 120_000;
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
 /** A bare repository outside every sandbox. Written by aido itself; git only reads it. */
@@ -108,6 +109,8 @@ export class GitRepository {
       env: gitEnvironment(this.directory),
       cwd: "/",
       stdio: ["pipe", "pipe", "pipe"],
+      timeout: GIT_LIMIT_MS,
+      killSignal: "SIGKILL",
     });
     const stop = () => child.kill("SIGKILL");
     options.signal?.addEventListener("abort", stop, { once: true });

@@ -30,6 +30,7 @@ const README = "# Sandbox workspace\n\nChanges here are recorded after each comm
 const DEFAULT_LIMIT = 10;
 /** A sandbox may hold up its own tools; it must not hold up whoever uses it for longer. */
 const RECORD_LIMIT_MS = 120_000;
+const ROLLBACK_LIMIT_MS = 600_000;
 const PATCH = ["-p", "--no-ext-diff", "--no-textconv", "--no-color"];
 
 /** The workspace after each exec, kept outside the sandbox. Works on images without git. */
@@ -113,8 +114,10 @@ export class HistoryService implements History {
     this.#refuseWithout(record);
     return this.#slots.inTurn(record, async (history, workspace) => {
       const to = history.commitOf(execId);
+      const limit = AbortSignal.timeout(ROLLBACK_LIMIT_MS);
+      const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
       try {
-        return await this.#rollback(record, history, workspace, { execId, to, signal });
+        return await this.#rollback(record, history, workspace, { execId, to, signal: either });
       } catch (thrown) {
         signal?.throwIfAborted();
         if (isAidoError(thrown, "GIT_ROLLBACK_FAILED") || isAidoError(thrown, "CONTAINER_LOST")) throw thrown;

@@ -5,6 +5,7 @@ import type { Supervisors } from "../supervisor/supervisors.ts";
 import { GitRepository } from "./git-repository.ts";
 import { SandboxHistory } from "./sandbox-history.ts";
 import { supervisorWorkspace, type Workspace } from "./supervisor-workspace.ts";
+import { WatchBudget } from "./watch-budget.ts";
 
 /** Workspaces beyond these are put away, the longest unused first; their state is kept on disk. */
 const MAX_SLOTS = 64;
@@ -22,10 +23,11 @@ interface Slot {
 
 /** The histories this process works with. */
 export class HistorySlots {
-  readonly #deps: { supervisors: Supervisors; dataDir: DataDir };
+  readonly #deps: { supervisors: Pick<Supervisors, "get">; dataDir: DataDir };
   readonly #slots = new Map<string, Slot>();
+  readonly #budget = new WatchBudget();
 
-  constructor(deps: { supervisors: Supervisors; dataDir: DataDir }) {
+  constructor(deps: { supervisors: Pick<Supervisors, "get">; dataDir: DataDir }) {
     this.#deps = deps;
   }
 
@@ -77,7 +79,7 @@ export class HistorySlots {
       () => this.#deps.supervisors.get(slot.record),
       () => slot.record.workdir,
     );
-    const history = new SandboxHistory(repository, workspace);
+    const history = new SandboxHistory(repository, workspace, this.#budget);
     const slot: Slot = { record, history, workspace, tail: Promise.resolve(), pending: 0 };
     return slot;
   }

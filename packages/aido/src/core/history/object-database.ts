@@ -1,15 +1,17 @@
 import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { deflateSync } from "node:zlib";
+import { deflateSync, inflateSync } from "node:zlib";
 import { AidoError } from "@aido/sdk/protocol";
 import { gitEnvironment } from "./git-environment.ts";
 import type { GitObject, ObjectType } from "./git-objects.ts";
 
 /** Beyond this many objects one pack is cheaper than single files. */
 const PACK_FROM = 256;
+const PACK_LIMIT_MS = 120_000;
+const MAX_COMMIT_BYTES = 65_536;
 const PACK_TYPE: Readonly<Record<ObjectType, number>> = { commit: 1, tree: 2, blob: 3 };
 
 /** Where objects are kept. A name that exists is never written again: it is the hash of its content. */
@@ -30,6 +32,16 @@ export class ObjectDatabase {
     if (fresh.length >= PACK_FROM) await this.#writePack(fresh);
     else for (const object of fresh) this.#writeLoose(object);
     for (const object of fresh) this.#written.add(object.id);
+  }
+
+  /** The tree of a commit that is a file of its own, without starting git for it. */
+  treeOf(commit: string): string | undefined {
+    try {
+      const bytes = inflateSync(readFileSync(this.#path(commit)), { maxOutputLength: MAX_COMMIT_BYTES });
+      return /^commit \d+\0tree ([0-9a-f]{40})\n/.exec(bytes.toString("latin1"))?.[1];
+    } catch {
+      return undefined;
+    }
   }
 
   #path(id: string): string {
@@ -57,8 +69,12 @@ export class ObjectDatabase {
       env: gitEnvironment(this.#gitDir),
       stdio: ["pipe", "ignore", "pipe"],
       cwd: "/",
+      timeout: PACK_LIMIT_MS,
+      killSignal: "SIGKILL",
     });
     const ended = once(child, "close") as Promise<[number | null]>;
+    // Whether it can be started is asked at the end.
+    ended.catch(() => undefined);
     let problem = "";
     child.stderr.on("data", (chunk: Buffer) => {
       if (problem.length < 2_000) problem += chunk.toString("utf8");
@@ -80,7 +96,10 @@ export class ObjectDatabase {
       await put(deflateSync(object.content, { level: 1 }));
     }
     child.stdin.end(hash.digest());
-    const [code] = await ended;
+    const [code] = await ended.catch((thrown: unknown) => {
+      problem = thrown instanceof Error ? thrown.message : String(thrown);
+      return [null];
+    });
     if (code !== 0) {
       throw new AidoError("GIT_COMMIT_FAILED", `The history could not be written: ${problem.trim()}`);
     }

@@ -142,6 +142,26 @@ test("two processes see each other's entries and add none for what is recorded",
   other.close();
 });
 
+test("a new process writes no object again that the last one has written", async () => {
+  using made = makeHistory();
+  for (let i = 0; i < 600; i++) made.workspace.write(`d${i}/f`, `${i}`);
+  await made.record();
+  await made.record();
+  const count = () =>
+    execFileSync("git", ["--git-dir", made.directory, "count-objects", "-v"], { encoding: "utf8" });
+  const before = count();
+  made.reopen();
+  await made.record();
+  expect(count()).toBe(before);
+  made.reopen();
+  made.workspace.write("d5/f", "changed");
+  await made.record();
+  // The first commit, and now a file, its directory, the root and a commit.
+  expect(before).toContain("count: 1\n");
+  expect(count()).toContain("count: 5\n");
+  expect(made.fsck()).toBe("");
+});
+
 test("many files make packs, and the next change is one of its own", async () => {
   using made = makeHistory();
   for (let i = 0; i < 1_000; i++) made.workspace.write(`d${i % 10}/f${i}`, `${i}`);

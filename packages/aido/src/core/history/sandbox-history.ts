@@ -6,6 +6,7 @@ import type { GitRepository } from "./git-repository.ts";
 import { KnownEntries } from "./known-entries.ts";
 import { LOG_FORMAT, parseLog, parseTree } from "./parse-git.ts";
 import { loadState, saveState } from "./saved-state.ts";
+import { WatchBudget } from "./watch-budget.ts";
 import { WorkspaceObserver } from "./workspace-observer.ts";
 import type { WorkspaceReader } from "./workspace-scanner.ts";
 import { WorkspaceTree } from "./workspace-tree.ts";
@@ -36,9 +37,9 @@ export class SandboxHistory {
   /** The newest commit and its tree as of our last look at the repository. */
   #head: { commit: string; tree: string } | undefined;
 
-  constructor(repository: GitRepository, reader: WorkspaceReader) {
+  constructor(repository: GitRepository, reader: WorkspaceReader, budget = new WatchBudget()) {
     this.repository = repository;
-    this.#observer = new WorkspaceObserver(reader, this.known);
+    this.#observer = new WorkspaceObserver(reader, this.known, budget);
     this.#taker = new ChangeTaker(repository, reader, this.tree);
   }
 
@@ -146,10 +147,14 @@ export class SandboxHistory {
     const commit = this.repository.head();
     if (commit === undefined || this.#head?.commit === commit)
       return commit === undefined ? undefined : this.#head;
-    const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${commit}^{tree}`];
-    const tree = (await this.repository.git(args, { code: "GIT_HISTORY_FAILED" })).toString("latin1").trim();
+    const tree = this.repository.objects.treeOf(commit) ?? (await this.#askTree(commit));
     this.#head = { commit, tree };
     return this.#head;
+  }
+
+  async #askTree(commit: string): Promise<string> {
+    const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${commit}^{tree}`];
+    return (await this.repository.git(args, { code: "GIT_HISTORY_FAILED" })).toString("latin1").trim();
   }
 
   async #log(options: readonly string[], signal: AbortSignal | undefined): Promise<readonly HistoryEntry[]> {

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import { scriptedWorkspace } from "../../../test/history/scripted-workspace.ts";
 import { KnownEntries } from "./known-entries.ts";
+import { WatchBudget } from "./watch-budget.ts";
 import { WorkspaceObserver } from "./workspace-observer.ts";
 
-function makeObserver() {
+function makeObserver(budget = new WatchBudget()) {
   const workspace = scriptedWorkspace();
   const known = new KnownEntries();
-  const observer = new WorkspaceObserver(workspace, known);
+  const observer = new WorkspaceObserver(workspace, known, budget);
   return {
     workspace,
     observer,
@@ -120,4 +121,19 @@ test("an answer that is none ends the watch, and a scan tells", async () => {
   workspace.write("a", "1");
   workspace.nonsense = true;
   expect(await look()).toMatchObject({ asked: ["?", "watch", "scan"], changed: ["a"] });
+});
+
+test("of too many watches the one that was not asked for the longest time is let go, and had again", async () => {
+  const budget = new WatchBudget(2);
+  const [one, two, three] = [makeObserver(budget), makeObserver(budget), makeObserver(budget)];
+  for (const { workspace, look } of [one, two, three]) {
+    workspace.watchable = true;
+    await look();
+    await look();
+  }
+  one.workspace.write("a", "1");
+  expect(await two.look()).toMatchObject({ asked: ["?"] });
+  expect(await one.look()).toMatchObject({ asked: ["watch", "scan"], changed: ["a"] });
+  expect(await two.look()).toMatchObject({ asked: ["?"] });
+  expect(await three.look()).toMatchObject({ asked: ["watch", "scan"] });
 });

@@ -1,5 +1,6 @@
 import { isTracked, type KnownEntries } from "./known-entries.ts";
 import { isPlainPath, type ScanRecord } from "./scan-records.ts";
+import type { WatchBudget } from "./watch-budget.ts";
 import { type WorkspaceChanges, type WorkspaceReader, WorkspaceScanner } from "./workspace-scanner.ts";
 import { type WatchAnswer, WorkspaceWatch } from "./workspace-watch.ts";
 
@@ -15,6 +16,7 @@ export class WorkspaceObserver {
   readonly #reader: WorkspaceReader;
   readonly #known: KnownEntries;
   readonly #scanner: WorkspaceScanner;
+  readonly #budget: WatchBudget;
   #watch: WorkspaceWatch | undefined;
   /** Looks since the last scan. */
   #asked = 0;
@@ -22,8 +24,9 @@ export class WorkspaceObserver {
   #pause = 1;
   #failures = 0;
 
-  constructor(reader: WorkspaceReader, known: KnownEntries) {
+  constructor(reader: WorkspaceReader, known: KnownEntries, budget: WatchBudget) {
     this.#reader = reader;
+    this.#budget = budget;
     this.#known = known;
     this.#scanner = new WorkspaceScanner(reader, known);
   }
@@ -41,17 +44,23 @@ export class WorkspaceObserver {
   /** What is known is to be read anew: the next look must be a scan. */
   lose(): void {
     this.#watch?.abort();
-    this.#watch = undefined;
+    this.#letGo();
   }
 
   close(): void {
     this.#watch?.close();
+    this.#letGo();
+  }
+
+  #letGo(): void {
+    if (this.#watch !== undefined) this.#budget.release(this.#watch);
     this.#watch = undefined;
   }
 
   async #ask(signal: AbortSignal | undefined): Promise<WatchAnswer | undefined> {
     if (this.#watch === undefined || this.#asked >= SCAN_EVERY) return undefined;
     try {
+      this.#budget.use(this.#watch);
       const answer = await this.#watch.ask(signal);
       this.#asked += 1;
       if (answer.everything) this.#failed();
@@ -72,6 +81,7 @@ export class WorkspaceObserver {
     }
     try {
       this.#watch = await WorkspaceWatch.start(this.#reader, signal);
+      this.#budget.use(this.#watch);
     } catch {
       signal?.throwIfAborted();
       this.#failed();

@@ -77,6 +77,17 @@ export class WorkspaceTree {
     return gone;
   }
 
+  /** The directory's tree object, when nothing beneath it has changed since it was written; empty for the root. */
+  writtenId(path: string): string | undefined {
+    return this.#directory(path)?.id;
+  }
+
+  /** Its tree object is known to be written. */
+  setWritten(path: string, id: string): void {
+    const directory = this.#directory(path);
+    if (directory !== undefined) directory.id = id;
+  }
+
   *files(): Generator<[path: string, file: TrackedFile]> {
     yield* filesOf(this.#root, "");
   }
@@ -89,6 +100,12 @@ export class WorkspaceTree {
   changedTrees(): { rootId: string; objects: GitObject[] } {
     const objects: GitObject[] = [];
     return { rootId: write(this.#root, objects) ?? EMPTY_TREE_ID, objects };
+  }
+
+  #directory(path: string): Directory | undefined {
+    let at: Directory | undefined = this.#root;
+    for (const part of path === "" ? [] : path.split("/")) at = at?.directories.get(part);
+    return at;
   }
 
   #prune(above: readonly Directory[], names: readonly string[]): void {
