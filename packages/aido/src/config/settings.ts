@@ -186,7 +186,8 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
   "serve.pool": {
     kind: text,
     default: undefined,
-    description: "Sandboxes kept ready, such as `python=4,node=2`; none when unset. See the guide on the pool.",
+    description:
+      "Sandboxes kept ready, such as `python=4,node=2`; none when unset. See the guide on the pool.",
   },
   "serve.jwtSecret": {
     kind: secret,

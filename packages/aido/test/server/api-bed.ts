@@ -45,7 +45,7 @@ export interface Reply {
 export interface Ask {
   key?: string | undefined;
   body?: unknown;
-  raw?: BodyInit;
+  raw?: NonNullable<RequestInit["body"]>;
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
