@@ -27,7 +27,7 @@ function stream(parts: readonly string[], end: "close" | "break"): Response {
 function execsOn(answers: readonly (Response | Error)[], retryForMs?: number) {
   const asked: URL[] = [];
   const left = [...answers];
-  const fetch = async (url: Parameters<typeof fetch>[0]): Promise<Response> => {
+  const fetch = async (url: URL | string | Request): Promise<Response> => {
     asked.push(new URL(String(url)));
     const answer = left.shift() ?? new TypeError("fetch failed");
     if (answer instanceof Error) throw answer;

@@ -8,7 +8,7 @@ type Answer = Response | Error | ((request: Request) => Response | Promise<Respo
 function served(answers: readonly Answer[], options: Partial<TransportOptions> = {}) {
   const asked: Request[] = [];
   const left = [...answers];
-  const fetch = async (url: Parameters<typeof fetch>[0], init?: RequestInit): Promise<Response> => {
+  const fetch = async (url: URL | string | Request, init?: RequestInit): Promise<Response> => {
     const request = new Request(url, init);
     asked.push(request);
     const answer = left.shift();
