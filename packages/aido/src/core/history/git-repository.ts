@@ -63,7 +63,7 @@ export class GitRepository {
    * taken for one.
    */
   get standInStart(): string {
-    this.#standInStart ??= `aido did not keep this file (${readFileSync(join(this.directory, "stand-in"), "latin1")}), it has `;
+    this.#standInStart ??= `This file was not kept (${readFileSync(join(this.directory, "stand-in"), "latin1")}), it has `;
     return this.#standInStart;
   }
 
