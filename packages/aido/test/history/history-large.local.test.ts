@@ -41,18 +41,18 @@ describe("a large workspace", () => {
       { path: "small" },
     ]);
     const kept = Buffer.from(await bed.aido.history.file(bed.id, one.id, "big")).toString();
-    expect(kept).toMatch(/^aido did not keep this file .* it has 70000000 bytes\n$/);
+    expect(kept).toMatch(/^This file was not kept .* it has 70000000 bytes\n$/);
     await bed.aido.history.rollback(bed.id, one.id);
     expect((await bed.sh("wc -c < big; cat small")).out).toBe("70000000\n1\n");
     // A file of the sandbox that says the same is an ordinary file.
     await bed.aido.files.write(
       bed.id,
       "/work/fake",
-      Buffer.from("aido did not keep this file (0), it has 1 bytes\n"),
+      Buffer.from("This file was not kept (0), it has 1 bytes\n"),
     );
     const fake = await bed.sh("true");
     await bed.sh("rm fake");
     await bed.aido.history.rollback(bed.id, fake.id);
-    expect((await bed.sh("cat fake")).out).toMatch(/^aido did not keep/);
+    expect((await bed.sh("cat fake")).out).toMatch(/^This file was not kept/);
   });
 });
