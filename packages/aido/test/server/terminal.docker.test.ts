@@ -1,0 +1,3 @@
+import { terminalSuite } from "./terminal-suite.ts";
+
+terminalSuite("docker");
