@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ExecViewer } from "./exec-viewer.ts";
+import { isRunning } from "./first-process.ts";
 import { ServerBed, until } from "./server-bed.ts";
 
 const COMMANDS = 20;
@@ -52,19 +53,12 @@ export function restartSuite(driver: "local" | "docker"): void {
     test("a command that ends while no server runs has its exit code and output when one is back", async () => {
       await using bed = await ServerBed.start({ driver });
       const id = await bed.sandbox();
-      const started = await bed.sh(
-        id,
-        "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo done; exit 7",
-        {
-          background: true,
-          id: "job",
-        },
-      );
+      const script = `echo begun; sleep 1; echo done; exit 7; : marker-${id}`;
+      const started = await bed.sh(id, script, { background: true, id: "job" });
       expect(started.status).toBe(202);
-      const helper = await bed.sh(id, "(sleep 1; touch go) >/dev/null 2>&1 & true");
-      expect(helper.json.status).toBe("success");
       await bed.kill();
-      // The command's end is seen by nobody: the sandbox's own clock goes on without a server.
+      expect(isRunning(`marker-${id}`)).toBe(true);
+      await until("the command has ended", () => !isRunning(`marker-${id}`));
       await bed.start();
       const ended = await bed.get(`/api/sandbox/${id}/exec/job?wait=30000`);
       expect(ended.json).toMatchObject({ exitCode: 7, stdout: "begun\ndone\n" });
