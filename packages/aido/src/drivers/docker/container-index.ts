@@ -15,6 +15,7 @@ export interface Place {
 const INSPECTS_AT_ONCE = 8;
 const NAMED_DEADLINE_MS = 30_000;
 const NAMED_POLL_MS = 20;
+const FOREIGN_LOOKS = 5;
 
 /** Finds the containers of one scope by their labels. */
 export class ContainerIndex {
@@ -64,11 +65,16 @@ export class ContainerIndex {
   /** The engine takes a name before the container can be seen. Undefined when the name turns out to be someone else's. */
   async awaitNamed(sandboxId: string, name: string): Promise<Container | undefined> {
     const deadline = performance.now() + NAMED_DEADLINE_MS;
+    let seenForeign = 0;
     while (performance.now() < deadline) {
       const place = (await this.findAll(sandboxId))[0];
-      if (place !== undefined) return this.find(sandboxId, place.containerId);
+      // It can be listed a moment before it can be inspected.
+      const made = place && (await this.find(sandboxId, place.containerId));
+      if (made !== undefined) return made;
       const holder = await this.find(sandboxId, name);
-      if (holder !== undefined && holder.sandboxId !== sandboxId) return undefined;
+      // A container that is being made may show no labels yet, so one look is not enough to call it someone else's.
+      if (holder !== undefined && holder.sandboxId !== sandboxId && ++seenForeign === FOREIGN_LOOKS)
+        return undefined;
       await sleep(NAMED_POLL_MS);
     }
     return undefined;
