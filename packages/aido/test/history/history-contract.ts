@@ -174,22 +174,22 @@ export function historyContract(under: AidoUnderTest): void {
       expect(await files()).toEqual(["DIR/sub/f", "here/old", "here/sub/f"]);
     });
 
-    test("keeps the files of repositories in the workspace and leaves the repositories alone", async () => {
+    test("repositories in the workspace come back exactly, their insides too", async () => {
       await using bed = await makeHistoryBed(under);
       const repository =
-        "mkdir -p $d/.git/objects $d/.git/refs; echo 'ref: refs/heads/x' > $d/.git/HEAD; echo $d > $d/f";
-      const one = await bed.sh(
-        `for d in . inner; do ${repository}; done; echo 'gitdir: /etc' > inner/.gitfile`,
+        "mkdir -p $d/.git/refs; echo 'ref: refs/heads/x' > $d/.git/HEAD; echo $d > $d/f; echo % > $d/.git%";
+      const one = await bed.sh(`for d in . inner; do ${repository}; done`);
+      const files = [".git%", ".git/HEAD", "f", "inner/.git%", "inner/.git/HEAD", "inner/f"];
+      expect([...((await bed.aido.history.list(bed.id))[0]?.files ?? [])].sort()).toEqual(files);
+      const two = await bed.sh(
+        "echo 'ref: refs/heads/y' > .git/HEAD; echo 1 > inner/.git/new; rm inner/.git/HEAD",
       );
-      expect((await bed.aido.history.list(bed.id))[0]?.files).toEqual(["f", "inner/.gitfile", "inner/f"]);
-      const count = (await bed.aido.history.list(bed.id)).length;
-      await bed.sh("echo 'ref: refs/heads/y' > .git/HEAD; echo 1 > inner/.git/new");
-      expect(await bed.aido.history.list(bed.id)).toHaveLength(count);
-      await bed.sh("rm f inner/f");
+      const diff = await bed.aido.history.diff(bed.id, one.id, two.id);
+      expect(Object.keys(diff).sort()).toEqual([".git/HEAD", "inner/.git/HEAD", "inner/.git/new"]);
+      expect(bed.git("fsck", "--strict", "--no-dangling")).toBe("");
       await bed.aido.history.rollback(bed.id, one.id);
-      expect((await bed.sh("cat .git/HEAD inner/.git/new f inner/f")).out).toBe(
-        "ref: refs/heads/y\n1\n.\ninner\n",
-      );
+      const back = await bed.sh("cat .git/HEAD inner/.git/HEAD .git% f; test -e inner/.git/new || echo gone");
+      expect(back.out).toBe("ref: refs/heads/x\nref: refs/heads/x\n%\n.\ngone\n");
     });
 
     test("an exec with history switched off makes no entry; the next one's holds its changes", async () => {

@@ -15,7 +15,19 @@ function quoted(character: string): string {
   return `\\${character.charCodeAt(0).toString(8).padStart(3, "0")}`;
 }
 
-/** Git's own directory, which no tree of ours holds: what lies in it belongs to a repository in the workspace. */
-export function isGitInternal(path: string): boolean {
-  return path === ".git" || path.startsWith(".git/") || path.endsWith("/.git") || path.includes("/.git/");
+/**
+ * Git refuses trees that hold its own directory's name, and a workspace may hold whole repositories. So `.git` is stored as
+ * `.git%`, `.git%` as `.git%%` and so on; every other name is stored as it is.
+ */
+export function storedName(name: string): string {
+  return /^\.git%*$/.test(name) ? `${name}%` : name;
+}
+
+/** The path that a stored one stands for. */
+export function originalPath(stored: string): string {
+  if (!stored.includes(".git%")) return stored;
+  return stored
+    .split("/")
+    .map((name) => (/^\.git%+$/.test(name) ? name.slice(0, -1) : name))
+    .join("/");
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { storedName } from "./git-names.ts";
 
 export type ObjectType = "blob" | "tree" | "commit";
 
@@ -28,13 +29,16 @@ export function gitObject(type: ObjectType, content: Buffer): GitObject {
 
 /** Git compares names as if a directory's ended in a slash. */
 export function treeObject(entries: readonly TreeEntry[]): GitObject {
-  const key = (entry: TreeEntry) => (entry.mode === "40000" ? `${entry.name}/` : entry.name);
+  const key = ({ mode, name }: TreeEntry) => (mode === "40000" ? `${storedName(name)}/` : storedName(name));
   const sorted = entries
     .map((entry) => ({ entry, key: key(entry) }))
     .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   const parts: Buffer[] = [];
   for (const { entry } of sorted) {
-    parts.push(Buffer.from(`${entry.mode} ${entry.name}\0`, "latin1"), Buffer.from(entry.id, "hex"));
+    parts.push(
+      Buffer.from(`${entry.mode} ${storedName(entry.name)}\0`, "latin1"),
+      Buffer.from(entry.id, "hex"),
+    );
   }
   return gitObject("tree", Buffer.concat(parts));
 }

@@ -1,4 +1,3 @@
-import { isGitInternal } from "./git-names.ts";
 import type { ScanRecord, ScanType } from "./scan-records.ts";
 
 export interface KnownEntry {
@@ -12,9 +11,9 @@ export interface KnownEntry {
 /** Longest path that is kept, in bytes: what a program can still name. */
 const MAX_PATH_BYTES = 4_095;
 
-/** What a history keeps: not the insides of repositories in the workspace, and nothing too deep to be named. */
+/** What a history keeps: nothing too deep to be named. */
 export function isTracked(path: string): boolean {
-  return path.length <= MAX_PATH_BYTES && !isGitInternal(path);
+  return path.length <= MAX_PATH_BYTES;
 }
 
 /** The workspace's entries as they were last seen. */

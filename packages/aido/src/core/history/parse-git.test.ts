@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isGitInternal, shownName } from "./git-names.ts";
+import { originalPath, shownName, storedName } from "./git-names.ts";
 import { parseLog, parsePatch, parseTree } from "./parse-git.ts";
 
 const ID = "a".repeat(40);
@@ -54,9 +54,13 @@ test("names are shown as they are when they are UTF-8, and as git quotes them wh
   expect(name(Buffer.from("\uFEFFbom"))).toBe("\uFEFFbom");
 });
 
-test("only what git would keep for itself is left out", () => {
-  for (const path of [".git", ".git/config", "a/.git", "a/b/.git/HEAD"])
-    expect(isGitInternal(path)).toBe(true);
-  for (const path of [".gitignore", "x.git", "x.git/config", "a/.github/b", "git"])
-    expect(isGitInternal(path)).toBe(false);
+test("names that git refuses in a tree are stored as others, and come back", () => {
+  for (const name of [".git", ".git%", ".git%%"]) {
+    expect(storedName(name)).toBe(`${name}%`);
+    expect(originalPath(`a/${storedName(name)}/b`)).toBe(`a/${name}/b`);
+  }
+  for (const path of [".gitignore", "x.git", "a/.github/b", "git", ".git%x"]) {
+    expect(path.split("/").map(storedName).join("/")).toBe(path);
+    expect(originalPath(path)).toBe(path);
+  }
 });

@@ -1,6 +1,6 @@
 import type { HistoryEntry } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
-import { shownName } from "./git-names.ts";
+import { originalPath, shownName } from "./git-names.ts";
 
 const utf8 = (latin1: string): string => Buffer.from(latin1, "latin1").toString("utf8");
 const unreadable = (): AidoError => new AidoError("GIT_HISTORY_FAILED", "The history cannot be read");
@@ -16,7 +16,7 @@ export function parseLog(output: Buffer): readonly HistoryEntry[] {
     if (token === "") {
       at += 1;
     } else if (/^\n?:/.test(token)) {
-      entries.at(-1)?.files.push(shownName(tokens[at + 1] ?? ""));
+      entries.at(-1)?.files.push(shownName(originalPath(tokens[at + 1] ?? "")));
       at += 2;
     } else {
       entries.push(toEntry(token, tokens[at + 1] ?? "", tokens[at + 2] ?? ""));
@@ -57,7 +57,7 @@ export function parseTree(output: Buffer): ListedFile[] {
       const match = /^(\d{6}) \w+ ([0-9a-f]{40})(?: +(\d+|-))?\t(.*)$/s.exec(line);
       if (match === null) throw unreadable();
       const [, mode = "", id = "", size, path = ""] = match;
-      return { mode, id, size: size === undefined ? undefined : Number(size) || 0, path };
+      return { mode, id, size: size === undefined ? undefined : Number(size) || 0, path: originalPath(path) };
     });
 }
 
@@ -75,7 +75,7 @@ export function parsePatch(raw: Buffer, patch: Buffer): Readonly<Record<string, 
   for (let at = 0; at + 1 < tokens.length; at += 2) {
     const isTypeChange = / T$/.test(tokens[at] ?? "");
     const text = parts.splice(0, isTypeChange ? 2 : 1).join("");
-    entries.push([shownName(tokens[at + 1] ?? ""), utf8(text)]);
+    entries.push([shownName(originalPath(tokens[at + 1] ?? "")), utf8(text)]);
   }
   if (parts.length > 0) throw new AidoError("GIT_DIFF_FAILED", "The difference cannot be read");
   return Object.fromEntries(entries);
