@@ -20,11 +20,13 @@ runsc() {
     return 0
   fi
   command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || return 1
-  local work
+  # From wherever this machine gets its packages.
+  local work mirror
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 -E '/debian/?$') || return 1
   work=$(mktemp -d "${TMPDIR:-/tmp}/aido-test-runsc.XXXXXX")
   mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$cache/runsc"
-  printf 'Types: deb\nURIs: http://deb.debian.org/debian\nSuites: bookworm-backports\nComponents: main\nSigned-By: %s\n' \
-    /usr/share/keyrings/debian-archive-keyring.gpg >"$work/backports.sources"
+  printf 'Types: deb\nURIs: %s\nSuites: bookworm-backports\nComponents: main\nSigned-By: %s\n' \
+    "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg >"$work/backports.sources"
   local options=(
     -o "Dir::State::Lists=$work/lists" -o "Dir::Cache=$work/cache" -o "Dir::Etc::SourceList=$work/backports.sources"
     -o Dir::Etc::SourceParts=/dev/null -o "APT::Sandbox::User=$(id -un)" -qq
