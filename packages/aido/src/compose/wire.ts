@@ -88,7 +88,11 @@ export async function wire(
       pool = warm;
       return warm;
     },
-    files: new files.FileService({ ...shared, sandboxes: sandboxService }),
+    files: new files.FileService({
+      ...shared,
+      sandboxes: sandboxService,
+      settled: (id) => history.settled(id),
+    }),
     evidence,
     ports: new ports.PortService({ ...shared, sandboxes: sandboxService }),
     runs: new runs.RunService({

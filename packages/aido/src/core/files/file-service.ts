@@ -17,6 +17,8 @@ export interface FileServiceDeps {
   supervisors: Supervisors;
   sandboxes: SandboxResolver;
   evidence: EvidenceSink;
+  /** Until what was done before is in the history: a change made now belongs to what comes after. */
+  settled?: ((sandboxId: string) => Promise<void> | undefined) | undefined;
 }
 
 interface Place {
@@ -51,7 +53,7 @@ export class FileService implements Files {
   ): Promise<void> {
     const counted = countBytes(content);
     const mode = options.mode === undefined ? "-" : toOctal(options.mode);
-    const place = await this.#place(sandbox, path);
+    const place = await this.#toChange(sandbox, path);
     const run = this.#tool("write", place, path, [mode], { stdin: counted.content, signal: options.signal });
     await run.done;
     await this.#tell(place, "files.write", { path, bytes: counted.bytes() });
@@ -89,7 +91,7 @@ export class FileService implements Files {
   }
 
   async move(sandbox: string, from: string, to: string): Promise<void> {
-    const place = await this.#place(sandbox, from);
+    const place = await this.#toChange(sandbox, from);
     const source = toSandboxPath(place.workdir, from);
     const target = toSandboxPath(place.workdir, to);
     // One root for both: where they differ, the workdir's name is put before the relative one.
@@ -102,13 +104,13 @@ export class FileService implements Files {
   }
 
   async remove(sandbox: string, path: string): Promise<void> {
-    const place = await this.#place(sandbox, path);
+    const place = await this.#toChange(sandbox, path);
     await this.#tool("remove", place, path).done;
     await this.#tell(place, "files.remove", { path });
   }
 
   async mkdir(sandbox: string, path: string): Promise<void> {
-    const place = await this.#place(sandbox, path);
+    const place = await this.#toChange(sandbox, path);
     await this.#tool("mkdir", place, path, [DIRECTORY_MODE]).done;
     await this.#tell(place, "files.mkdir", { path });
   }
@@ -141,7 +143,7 @@ export class FileService implements Files {
     signal?: AbortSignal,
   ): Promise<void> {
     const counted = countBytes(archive);
-    const place = await this.#place(sandbox, path || ".");
+    const place = await this.#toChange(sandbox, path || ".");
     await this.#tool("untar", place, path || ".", [], { stdin: counted.content, signal }).done;
     await this.#tell(place, "files.untar", { path: path || ".", bytes: counted.bytes() });
   }
@@ -172,6 +174,12 @@ export class FileService implements Files {
     toSandboxPath("/", path);
     const record = await this.#deps.sandboxes.resolveRunning(sandbox);
     return { sandboxId: record.id, supervisor: this.#deps.supervisors.get(record), workdir: record.workdir };
+  }
+
+  async #toChange(sandbox: string, path: string): Promise<Place> {
+    const place = await this.#place(sandbox, path);
+    await this.#deps.settled?.(place.sandboxId);
+    return place;
   }
 
   async #tell(place: Place, event: string, detail: Readonly<Record<string, unknown>>): Promise<void> {

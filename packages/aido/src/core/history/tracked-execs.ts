@@ -47,10 +47,10 @@ export class TrackedExecs implements Execs {
     return info;
   }
 
-  /** Resolves when the entry is in the history too, so that what the caller does next is not taken for the exec's. */
+  /** The entry may still be on its way: whoever changes or reads the workspace's history next waits for it. */
   async wait(sandbox: string, execId: string, signal?: AbortSignal): Promise<ExecInfo> {
     const info = await this.#execs.wait(sandbox, execId, signal);
-    await settle(this.#ended(keyOf(info.sandboxId, execId), execId), signal);
+    void this.#ended(keyOf(info.sandboxId, execId), execId);
     return info;
   }
 
