@@ -87,6 +87,8 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
           },
         }).config;
         const logger = makeLogger(serving);
+        // Whoever reads the log may go away; the server stays.
+        process.stderr.on("error", () => undefined);
         return openServer({
           config: serving,
           logger,
