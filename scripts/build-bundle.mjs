@@ -22,7 +22,10 @@ function comesWithDocker(id) {
 /** Chunks that would otherwise be many small ones. The rest is split by who needs it. */
 const CHUNKS = [
   // Every command that opens a data directory needs all of it.
-  ["core", /\/(aido\/src\/(core\/(?!doctor\/)|stores\/|compose|log\/)(?!.*-server)|node_modules\/nanoid\/)/],
+  [
+    "core",
+    /\/(aido\/src\/(core\/(?!doctor\/)|stores\/|compose(?!\/(open-server|api-operations|housekeeping))|log\/)|node_modules\/nanoid\/)/,
+  ],
   ["docker", comesWithDocker],
   ["local", /\/drivers\/local\//],
   ["shared", /\/(sdk\/src\/(?!schemas)|cli\/(output|commands\/exit-code))/],
