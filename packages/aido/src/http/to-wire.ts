@@ -29,7 +29,7 @@ export function sandboxToWire(sandbox: SandboxInfo): SandboxReply {
   };
 }
 
-/** Seed 3 writes usage as text: processor share and memory with a unit. */
+/** The wire has usage as text: processor share and memory with a unit. */
 export function usageToWire(
   stats: SandboxStats,
   startedAt: Date | undefined,

@@ -8,7 +8,7 @@ import { SqliteSessionStore } from "../../src/agent-layer/sqlite-session-store.t
 import { openDefaultAido } from "../../src/compose.ts";
 import { call, ScriptedModel } from "./scripted-model.ts";
 
-/** Seed 4 on a real driver. `image` must have a shell. */
+/** The agent layer on a real driver. `image` must have a shell. */
 export function agentLayerContract(driver: "docker" | "local", image: string): void {
   describe(`the agent layer on ${driver}`, () => {
     const directory = mkdtempSync(join(tmpdir(), "aido-agent-layer-"));

@@ -7,7 +7,7 @@ const terminal = z.strictObject({
   cols: z.number().int().min(1).max(1000),
 });
 
-/** Seed 3's body (`containerId`, `command`, `files`), and what else an exec can be given. */
+/** `containerId`, `command` and `files`, and what else an exec can be given. */
 export const execBody = z.strictObject({
   containerId: sandboxReference,
   command: argv,

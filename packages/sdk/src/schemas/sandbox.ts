@@ -21,7 +21,7 @@ export const limits = z
   })
   .partial();
 
-/** Seed 3's body (`image`, `options`), and what else a sandbox can be given. */
+/** `image` and `options`, and what else a sandbox can be given. */
 export const createSandboxBody = z.strictObject({
   image: z.string().min(1).max(512).optional(),
   options: z

@@ -202,7 +202,7 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
   ];
 }
 
-/** Seed 3's units (text with k, m, g; milliseconds) become bytes and numbers here and nowhere else. */
+/** The wire's units (text with k, m, g; milliseconds) become bytes and numbers here and nowhere else. */
 export function toCreateSandbox(body: CreateSandboxBody): CreateSandbox {
   const { options, image, ...rest } = body;
   const limits = { ...rest.limits };
