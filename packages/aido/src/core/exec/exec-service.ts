@@ -42,8 +42,12 @@ export class ExecService implements Execs {
   }
 
   async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
-    const { clock, newExecId = randomExecId, sandboxes, store, supervisors } = this.#deps;
-    const record = await sandboxes.resolveRunning(sandbox);
+    return this.startIn(await this.#deps.sandboxes.resolveRunning(sandbox), request, signal);
+  }
+
+  /** As `start`, for a caller that has just resolved the sandbox. */
+  async startIn(record: SandboxRecord, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
+    const { clock, newExecId = randomExecId, store, supervisors } = this.#deps;
     let id = request.id ?? newExecId();
     const user =
       request.user === undefined

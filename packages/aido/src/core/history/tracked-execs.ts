@@ -5,9 +5,16 @@ import type { SandboxRecord } from "../store/store.ts";
 import { orAborted } from "../supervisor/time-limit.ts";
 import type { HistoryService } from "./history-service.ts";
 
+/** What core's own execs offer besides. */
+export interface OwnExecs extends Execs {
+  /** Without resolving the sandbox again. */
+  startIn(record: SandboxRecord, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo>;
+  close(): Promise<void>;
+}
+
 /** Execs whose changes to the workspace become history. Everything else is passed on as it is. */
 export class TrackedExecs implements Execs {
-  readonly #execs: Execs & { close(): Promise<void> };
+  readonly #execs: OwnExecs;
   readonly #history: HistoryService;
   readonly #sandboxes: SandboxResolver;
   /** Tracked execs whose end has not been recorded, by sandbox and exec. */
@@ -15,11 +22,7 @@ export class TrackedExecs implements Execs {
   readonly #recording = new Map<string, Promise<void>>();
   readonly #closing = new AbortController();
 
-  constructor(
-    execs: Execs & { close(): Promise<void> },
-    history: HistoryService,
-    sandboxes: SandboxResolver,
-  ) {
+  constructor(execs: OwnExecs, history: HistoryService, sandboxes: SandboxResolver) {
     this.#execs = execs;
     this.#history = history;
     this.#sandboxes = sandboxes;
@@ -27,14 +30,14 @@ export class TrackedExecs implements Execs {
 
   async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
     const record = await this.#sandboxes.resolveRunning(sandbox);
-    if (!record.history) return this.#execs.start(record.id, request, signal);
+    if (!record.history) return this.#execs.startIn(record, request, signal);
     // What was changed before must not become part of this one's entry, nor this one's changes part of that.
     if (request.history === false) {
       await settle(this.#history.settled(record.id), signal);
-      return this.#execs.start(record.id, request, signal);
+      return this.#execs.startIn(record, request, signal);
     }
     await settle(this.#history.ready(record), signal);
-    const info = await this.#execs.start(record.id, request, signal);
+    const info = await this.#execs.startIn(record, request, signal);
     const key = keyOf(record.id, info.id);
     if (this.#open.has(key)) return info;
     // Asked for again with the same id, it may have been recorded long ago.

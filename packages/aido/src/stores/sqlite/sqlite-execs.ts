@@ -3,7 +3,9 @@ import type { ExecEnd, ExecRecord, ExecStore } from "../../core/store/store.ts";
 import { EXEC_COLUMNS, fromRow, insertSql, toAssignments } from "./rows.ts";
 import type { Row, SqliteConnection } from "./sqlite-connection.ts";
 
-const INSERT = `${insertSql("execs", EXEC_COLUMNS)} ON CONFLICT (sandbox_id, id) DO NOTHING`;
+/** One statement, because it is on the way of every command. */
+const INSERT = `${insertSql("execs", EXEC_COLUMNS).replace("VALUES (", "SELECT ").replace(/\)$/, "")}
+  WHERE EXISTS (SELECT 1 FROM sandboxes WHERE id = ?) ON CONFLICT (sandbox_id, id) DO NOTHING`;
 const DEFAULT_LIMIT = 1000;
 
 export class SqliteExecs implements ExecStore {
@@ -14,13 +16,11 @@ export class SqliteExecs implements ExecStore {
   }
 
   async insert(record: ExecRecord): Promise<boolean> {
-    return this.#db.write(() => {
-      if (this.#db.first("SELECT 1 FROM sandboxes WHERE id = ?", record.sandboxId) === undefined) {
-        throw new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${record.sandboxId} does not exist`, {
-          details: { id: record.sandboxId },
-        });
-      }
-      return this.#db.run(INSERT, ...toAssignments(EXEC_COLUMNS, record).values) > 0;
+    const { values } = toAssignments(EXEC_COLUMNS, record);
+    if (this.#db.run(INSERT, ...values, record.sandboxId) > 0) return true;
+    if (this.#db.first("SELECT 1 FROM sandboxes WHERE id = ?", record.sandboxId) !== undefined) return false;
+    throw new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${record.sandboxId} does not exist`, {
+      details: { id: record.sandboxId },
     });
   }
 
