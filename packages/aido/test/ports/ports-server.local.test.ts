@@ -54,4 +54,6 @@ test("a server with a pool hands out from it, says so, and leaves nothing when i
   await bed.start();
   const { sandboxes } = (await bed.get("/api/sandbox")).json;
   expect(sandboxes.map(({ id }: { id: string }) => id)).toEqual([made.json.id]);
+  // What a killed server has in its pool is the next server's to take: this one is asked to end.
+  await bed.signal("SIGTERM");
 });
