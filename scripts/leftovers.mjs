@@ -35,11 +35,13 @@ function processes() {
 }
 
 function mounts() {
-  return readFileSync("/proc/self/mounts", "utf8")
-    .split("\n")
-    // The tests' own engine still runs while this looks.
-    .filter((line) => /\/aido-(?!test)|\.aido\//.test(line) && !line.includes("/aido-test"))
-    .map((line) => `mount ${line.split(" ")[1]}`);
+  return (
+    readFileSync("/proc/self/mounts", "utf8")
+      .split("\n")
+      // The tests' own engine still runs while this looks.
+      .filter((line) => /\/aido-(?!test)|\.aido\//.test(line) && !line.includes("/aido-test"))
+      .map((line) => `mount ${line.split(" ")[1]}`)
+  );
 }
 
 function controlGroups() {
