@@ -99,6 +99,8 @@ stop() {
     say "stopped the own engine"
     if [ -e "$state/own-bridge" ]; then ip link delete docker0 2>/dev/null || true; fi
   fi
+  # dockerd leaves the network namespace of its containers without one mounted.
+  umount "$state"/exec/netns/* 2>/dev/null || true
   rm -rf --one-file-system "$state"
 }
 
