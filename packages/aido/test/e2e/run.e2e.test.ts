@@ -28,7 +28,7 @@ test("on docker a task runs in the image it names", async () => {
   expect(shell).toMatchObject({ code: 125, stderr: expect.stringContaining("have bash") });
 });
 
-test("S0-32 to S0-38, S0-48 to S0-52 a spec's sandbox runs a task and leaves its evidence in the layout", async () => {
+test("S0-32 S0-33 S0-34 S0-35 S0-36 S0-37 S0-38, S0-48 to S0-52 a spec's sandbox runs a task and leaves its evidence in the layout", async () => {
   await using project = await Project.make("local", {
     "sandbox.yaml":
       "name: demo\nruntime: bash\nttl: 5m\ninputs:\n  - data/*.txt\noutputs:\n  - report.txt\n  - missing.txt\n",
@@ -127,7 +127,7 @@ test("a reader that goes away ends the task quietly", async () => {
   expect(outcome.stderr).not.toMatch(/EPIPE|Error/);
 });
 
-test("S0-53 to S0-56 logs shows both streams, one of them, and follows a run to its end", async () => {
+test("S0-53 S0-54 S0-55 S0-56 logs shows both streams, one of them, and follows a run to its end", async () => {
   await using project = await Project.make("local", {
     "t.sh": "echo one; echo err >&2; while [ ! -e /work/go ]; do sleep 0.1; done; echo two\n",
   });
