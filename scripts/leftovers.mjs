@@ -25,7 +25,7 @@ function processes() {
     try {
       const argv = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
       if (/(^|\/)(aido-agent(-asan)?|bwrap|runsc|docker-registry)$/.test(argv[0] ?? "")) {
-        found.push(`process ${pid} ${argv.slice(0, 3).join(" ")}`);
+        found.push(`process ${pid} ${argv.join(" ").slice(0, 1000)}`);
       }
     } catch {
       // It ended between the listing and the look.

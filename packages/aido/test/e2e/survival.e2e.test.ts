@@ -1,3 +1,6 @@
+import { readdirSync, readlinkSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
 import Database from "libsql";
 import { expect, test } from "vitest";
 import { Project } from "./project.ts";
@@ -82,6 +85,35 @@ test("after kill -9 the next command can destroy everything", async () => {
   await running.end();
   await project.ok(["sandbox", "destroy", "--all"]);
   expect(await project.json(["ls"])).toEqual([]);
+});
+
+/** Processes that hold a file of the directory open, as every sandbox holds its log. */
+function holders(directory: string): string[] {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return readdirSync(`/proc/${pid}/fd`).some((fd) =>
+        readlinkSync(`/proc/${pid}/fd/${fd}`).startsWith(directory),
+      );
+    } catch {
+      return false; // no process, or it ended
+    }
+  });
+}
+
+test("kill -9 while aido tries what the machine can do leaves no process behind", async () => {
+  await using project = await Project.make();
+  const hasBegun = () =>
+    readdirSync(project.directory, { recursive: true }).some((name) => `${name}`.includes(".try-"));
+  for (let round = 0; round < 12; round += 1) {
+    await rm(project.path(".aido"), { recursive: true, force: true });
+    await using running = project.start(["create", "--image", "host"]);
+    while (!hasBegun() && running.child.exitCode === null) await new Promise(setImmediate);
+    // Each round a little later: every step of the try is hit by one of them.
+    await setTimeout(round);
+    running.child.kill("SIGKILL");
+    await running.end();
+    await expect.poll(() => holders(project.directory), { timeout: 10_000 }).toEqual([]);
+  }
 });
 
 test("two command lines at once on one data directory do not disturb each other", async () => {

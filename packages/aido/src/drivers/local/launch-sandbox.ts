@@ -81,7 +81,7 @@ export function launchUser(hostUid: number | undefined, userNamespace: boolean):
  * Resolves to bubblewrap's own process. Not abortable: it returns at once, and a launcher killed half way could
  * leave a sandbox behind.
  */
-function runLauncher(
+export function runLauncher(
   agentPath: string,
   command: readonly string[],
   descriptors: readonly number[],

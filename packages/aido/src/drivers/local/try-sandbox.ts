@@ -1,9 +1,11 @@
-import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { AidoError } from "@aido/sdk/protocol";
 import { capabilities, hostPrograms, userNamespace } from "./bwrap-arguments.ts";
-import { launchUser } from "./launch-sandbox.ts";
+import { readBwrapStatus } from "./bwrap-status.ts";
+import { endSandboxProcesses, until } from "./end-processes.ts";
+import { launchUser, runLauncher } from "./launch-sandbox.ts";
+import { identify, isAlive } from "./process-table.ts";
 
 const LIMIT_MS = 10_000;
 const STATUS_FD = 3;
@@ -23,6 +25,10 @@ export async function trySandbox(attempt: SandboxAttempt): Promise<string | unde
   // The name's dot keeps it out of the list of sandboxes.
   const directory = mkdtempSync(join(attempt.root, ".try-"));
   const log = join(directory, "log");
+  // A file, no pipe: a pipe breaks when its reader is killed, and bubblewrap, ended by that half way, leaves its
+  // child waiting for ever.
+  const status = join(directory, "status");
+  const descriptor = openSync(status, "w", 0o600);
   try {
     const command = [
       ...["launch", "--log", log, "--fds", "1", ...launchUser(attempt.user, attempt.userNamespace)],
@@ -32,44 +38,25 @@ export async function trySandbox(attempt: SandboxAttempt): Promise<string | unde
       ...[...capabilities(attempt.userNamespace), ...hostPrograms()],
       ...["--proc", "/proc", "--dev", "/dev", "--", "/usr/bin/true"],
     ];
-    const { status, complaint } = await runToEnd(attempt.agentPath, command);
-    if (/"exit-code":\s*0\b/.test(status)) return undefined;
-    return complaint || readFileSync(log, "utf8").trim() || "it ended without a word";
+    const monitor = await runLauncher(attempt.agentPath, command, [descriptor]);
+    await waitFor(monitor, status);
+    if (readBwrapStatus(status)?.exitCode === 0) return undefined;
+    return readFileSync(log, "utf8").trim() || "it ended without a word";
+  } catch (thrown) {
+    if (thrown instanceof AidoError && thrown.code === "CONTAINER_START_FAILED") return thrown.message;
+    throw thrown;
   } finally {
+    closeSync(descriptor);
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-/** The launcher ends at once; bubblewrap, which nobody waits for, holds the status pipe until it ends. */
-function runToEnd(
-  program: string,
-  command: readonly string[],
-): Promise<{ status: string; complaint: string }> {
-  return new Promise((resolve, reject) => {
-    const launcher = spawn(program, command, {
-      cwd: "/",
-      env: {},
-      stdio: ["ignore", "ignore", "pipe", "pipe"],
-    });
-    const pipes = [launcher.stdio[STATUS_FD], launcher.stderr];
-    // Slowness is no refusal: nothing follows from it.
-    const timer = setTimeout(() => {
-      for (const pipe of pipes) pipe?.destroy();
-      reject(new AidoError("RUNTIME_UNAVAILABLE", `bubblewrap did not end within ${LIMIT_MS} ms`));
-    }, LIMIT_MS);
-    const texts = ["", ""];
-    pipes.forEach((pipe, index) => {
-      pipe?.on("data", (data: Buffer) => {
-        texts[index] += data.toString("utf8");
-      });
-    });
-    launcher.once("error", (error) => {
-      clearTimeout(timer);
-      reject(error);
-    });
-    launcher.once("close", () => {
-      clearTimeout(timer);
-      resolve({ status: texts[0] ?? "", complaint: (texts[1] ?? "").trim() });
-    });
-  });
+/** bubblewrap is nobody's child, so its end is looked for. */
+async function waitFor(monitor: number, status: string): Promise<void> {
+  const started = identify(monitor);
+  if (started === undefined || (await until(() => !isAlive(started), LIMIT_MS))) return;
+  const child = identify(readBwrapStatus(status)?.childPid ?? monitor);
+  if (child !== undefined) await endSandboxProcesses(child, 0);
+  // Slowness is no refusal: nothing follows from it.
+  throw new AidoError("RUNTIME_UNAVAILABLE", `bubblewrap did not end within ${LIMIT_MS} ms`);
 }
