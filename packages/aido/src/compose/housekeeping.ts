@@ -1,10 +1,14 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreAido } from "../core/core-aido.ts";
 import type { Logger } from "../core/logger.ts";
+import type { PeriodicTasks } from "../core/periodic/periodic-tasks.ts";
+import { RepeatedFailures } from "../core/periodic/repeated-failures.ts";
 import type { SandboxRecord } from "../core/store/store.ts";
 
 export interface HousekeepingDeps {
   aido: CoreAido;
   logger: Logger;
+  tasks: PeriodicTasks;
   forgetAnswers: (now: Date) => Promise<void>;
 }
 
@@ -23,38 +27,51 @@ const PAGE = 1000;
 export class Housekeeping {
   readonly #deps: HousekeepingDeps;
   readonly #stopping = new AbortController();
-  /** The last failure of each kind, so that one that goes on is said once. */
-  readonly #said = new Map<string, string>();
-  #tasks: readonly Promise<void>[] = [];
+  readonly #failures: RepeatedFailures;
+  #watching: Promise<void> | undefined;
 
   constructor(deps: HousekeepingDeps) {
     this.#deps = deps;
+    this.#failures = new RepeatedFailures(deps.logger);
   }
 
   /** Resolves when everything a former process left has been looked at, or the driver does not answer. */
   async start(): Promise<void> {
+    const { aido, tasks, forgetAnswers } = this.#deps;
     const isDone = await this.#takeOver();
-    this.#tasks = [this.#lookAfter(), this.#watch(isDone)];
+    tasks.start({ name: "sandboxes.expire", everyMs: EXPIRE_EVERY_MS, run: () => aido.sandboxes.expire() });
+    tasks.start({
+      name: "sandboxes.reconcile",
+      everyMs: RECONCILE_EVERY_MS,
+      run: () => aido.sandboxes.reconcile(),
+    });
+    tasks.start({
+      name: "answers.forget",
+      everyMs: RECONCILE_EVERY_MS,
+      run: () => forgetAnswers(new Date()),
+    });
+    this.#watching = this.#watch(isDone);
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all(this.#tasks);
+    await Promise.all([this.#watching, this.#deps.tasks.stop()]);
   }
 
   async #takeOver(): Promise<boolean> {
     const { aido } = this.#deps;
-    if (!(await this.#quietly("sandboxes.reconcile", () => aido.sandboxes.reconcile()))) return false;
+    if (!(await this.#failures.quietly("sandboxes.reconcile", () => aido.sandboxes.reconcile())))
+      return false;
     const left = await this.#running();
     // One that does not answer takes its time; it must not hold up all others.
     const recover = async () => {
       for (let next = left.pop(); next !== undefined; next = left.pop()) {
         const { id } = next;
-        await this.#quietly("execs.recover", () => aido.recover(id));
+        await this.#failures.quietly("execs.recover", () => aido.recover(id));
       }
     };
     await Promise.all(Array.from({ length: RECOVER_AT_ONCE }, recover));
-    await this.#quietly("runs.recover", () => aido.runs.recover({ adopt: true }));
+    await this.#failures.quietly("runs.recover", () => aido.runs.recover({ adopt: true }));
     return true;
   }
 
@@ -69,18 +86,6 @@ export class Housekeeping {
     }
   }
 
-  async #lookAfter(): Promise<void> {
-    const { aido } = this.#deps;
-    let reconciledAt = Date.now();
-    while (await this.#sleep(EXPIRE_EVERY_MS)) {
-      await this.#quietly("sandboxes.expire", () => aido.sandboxes.expire());
-      if (Date.now() - reconciledAt < RECONCILE_EVERY_MS) continue;
-      reconciledAt = Date.now();
-      await this.#quietly("sandboxes.reconcile", () => aido.sandboxes.reconcile());
-      await this.#quietly("answers.forget", () => this.#deps.forgetAnswers(new Date()));
-    }
-  }
-
   /** Ends that happen while the driver is away are found by taking over again when it is back. */
   async #watch(isTakenOver: boolean): Promise<void> {
     const { aido } = this.#deps;
@@ -90,42 +95,11 @@ export class Housekeeping {
       const record = await aido.store.sandboxes.get(id);
       if (record !== undefined && record.state !== "deleted") await aido.sandboxes.get(id);
     };
-    const onEnd = (id: string) => void this.#quietly("sandbox.ended", () => look(id));
+    const onEnd = (id: string) => void this.#failures.quietly("sandbox.ended", () => look(id));
     for (let isCurrent = isTakenOver; !signal.aborted; isCurrent = await this.#takeOver()) {
       if (isCurrent) await aido.driver.watch(onEnd, signal).catch(() => undefined);
-      if (!(await this.#sleep(RETRY_MS))) return;
-    }
-  }
-
-  /** False when the server stops. */
-  #sleep(ms: number): Promise<boolean> {
-    const { signal } = this.#stopping;
-    if (signal.aborted) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => done(true), ms);
-      const stopped = () => done(false);
-      signal.addEventListener("abort", stopped, { once: true });
-      const done = (goOn: boolean) => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", stopped);
-        resolve(goOn);
-      };
-    });
-  }
-
-  /** One failure must not end the loop; it is said once, and the next look tries again. */
-  async #quietly(event: string, work: () => Promise<unknown>): Promise<boolean> {
-    try {
-      await work();
-      this.#said.delete(event);
-      return true;
-    } catch (thrown) {
-      const message = thrown instanceof Error ? thrown.message : String(thrown);
-      if (this.#said.get(event) !== message) {
-        this.#deps.logger.warn({ event, message }, "housekeeping failed");
-      }
-      this.#said.set(event, message);
-      return false;
+      await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
     }
   }
 }

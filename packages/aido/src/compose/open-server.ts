@@ -4,10 +4,12 @@ import type { Config, ServeConfig } from "../config/config.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import { DataDir } from "../core/data-dir.ts";
 import type { Logger } from "../core/logger.ts";
+import { PeriodicTasks } from "../core/periodic/periodic-tasks.ts";
 import { parsePool } from "../core/pool/parse-pool.ts";
 import type { WarmPool } from "../core/pool/warm-pool.ts";
 import { PortTokens } from "../core/ports/port-tokens.ts";
 import { serverSecret } from "../core/ports/server-secret.ts";
+import { SystemClock } from "../core/system-clock.ts";
 import { createApp } from "../http/app.ts";
 import { AuditTrail } from "../http/audit-trail.ts";
 import { BearerAuthenticator } from "../http/auth/authenticator.ts";
@@ -112,9 +114,11 @@ async function serve(
     other: (request, socket, head) => ports.upgrade(request, socket, head),
   });
   const intercept: ServerOptions["intercept"] = (request, response) => ports.handle(request, response);
+  const tasks = new PeriodicTasks({ leases: store.leases, clock: new SystemClock(), logger });
   const housekeeping = new Housekeeping({
     aido,
     logger,
+    tasks,
     forgetAnswers: (now) => store.idempotency.prune(new Date(now.getTime() - KEEP_ANSWERS_MS)),
   });
   await housekeeping.start();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { RunRow } from "../../src/core/store/store.ts";
 import { START, type StoreUnderTest, sandboxRecord } from "./records.ts";
 
-/** The part of the stores' contract about runs, claims and evidence. */
+/** The part of the stores' contract about runs, claims, leases and evidence. */
 export function storeWorkContract(name: string, open: () => Promise<StoreUnderTest>): void {
   describe(`${name} runs`, () => {
     test("a run is replaced by put and moves only from where it is", async () => {
@@ -52,6 +52,36 @@ export function storeWorkContract(name: string, open: () => Promise<StoreUnderTe
       await claims.take(dead, now);
       expect(await claims.take(claim("aaaa", "p2", 1000), now, dead)).toBeUndefined();
       expect(await claims.take(claim("aaaa", "p3", 1000), now, dead)).toEqual(claim("aaaa", "p2", 1000));
+    });
+  });
+
+  describe(`${name} leases`, () => {
+    const at = (ms: number) => new Date(START + ms);
+
+    test("one holder at a time, until it lets go or its time is over", async () => {
+      await using opened = await open();
+      const { leases } = opened.store;
+      expect(await leases.take("reaper", "p1", at(100), at(0))).toBe(true);
+      expect(await leases.take("reaper", "p2", at(110), at(10))).toBe(false);
+      expect(await leases.take("other", "p2", at(110), at(10))).toBe(true);
+      expect(await leases.take("reaper", "p1", at(120), at(20))).toBe(true);
+      expect(await leases.renew("reaper", "p2", at(500))).toBe(false);
+      expect(await leases.renew("reaper", "p1", at(200))).toBe(true);
+      expect(await leases.take("reaper", "p2", at(299), at(199))).toBe(false);
+      expect(await leases.take("reaper", "p2", at(300), at(200))).toBe(true);
+      expect(await leases.renew("reaper", "p1", at(400))).toBe(false);
+      await leases.release("reaper", "p1");
+      expect(await leases.take("reaper", "p1", at(310), at(210))).toBe(false);
+      await leases.release("reaper", "p2");
+      expect(await leases.take("reaper", "p1", at(310), at(210))).toBe(true);
+    });
+
+    test("one that was taken before the clock went back binds nobody", async () => {
+      await using opened = await open();
+      const { leases } = opened.store;
+      await leases.take("reaper", "p1", at(1_000_000), at(999_900));
+      expect(await leases.take("reaper", "p2", at(100), at(0))).toBe(true);
+      expect(await leases.renew("reaper", "p1", at(100))).toBe(false);
     });
   });
 

@@ -16,6 +16,7 @@ export interface Store {
   readonly execs: ExecStore;
   readonly runs: RunStore;
   readonly claims: ClaimStore;
+  readonly leases: LeaseStore;
   readonly evidence: EvidenceHeads;
   close(): Promise<void>;
 }
@@ -187,6 +188,20 @@ export interface ClaimStore {
   release(sandboxId: string, holder: string): Promise<void>;
   get(sandboxId: string): Promise<Claim | undefined>;
   list(): Promise<readonly Claim[]>;
+}
+
+/**
+ * Who does a named piece of work now, one process of all that share the store. Whoever asks for a name asks for the
+ * same length of time, so a lease that ends later than a new one would was taken before the clock went back, and binds
+ * nobody.
+ */
+export interface LeaseStore {
+  /** False while it is another holder's at `now`; one's own is taken anew. */
+  take(name: string, holder: string, until: Date, now: Date): Promise<boolean>;
+  /** Only the holder's own; false when it has lost it. */
+  renew(name: string, holder: string, until: Date): Promise<boolean>;
+  /** Only the holder's own. */
+  release(name: string, holder: string): Promise<void>;
 }
 
 /** The end of one sandbox's evidence as it was when the last entry was written. */

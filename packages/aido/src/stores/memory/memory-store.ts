@@ -11,6 +11,7 @@ import type {
   RunStore,
   Store,
 } from "../../core/store/store.ts";
+import { MemoryLeases } from "./memory-leases.ts";
 import { MemoryPool } from "./memory-pool.ts";
 import { MemorySandboxes } from "./memory-sandboxes.ts";
 
@@ -20,6 +21,7 @@ export class MemoryStore implements Store {
   readonly execs: MemoryExecs;
   readonly runs: MemoryRuns;
   readonly claims = new MemoryClaims();
+  readonly leases = new MemoryLeases();
   readonly evidence = new MemoryEvidenceHeads();
   readonly pool: MemoryPool;
 

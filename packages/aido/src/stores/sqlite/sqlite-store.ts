@@ -6,6 +6,7 @@ import { SqliteConnection } from "./sqlite-connection.ts";
 import { SqliteEvidenceHeads } from "./sqlite-evidence-heads.ts";
 import { SqliteExecs } from "./sqlite-execs.ts";
 import { SqliteIdempotency } from "./sqlite-idempotency.ts";
+import { SqliteLeases } from "./sqlite-leases.ts";
 import { SqlitePool } from "./sqlite-pool.ts";
 import { SqliteRuns } from "./sqlite-runs.ts";
 import { SqliteSandboxes } from "./sqlite-sandboxes.ts";
@@ -16,6 +17,7 @@ export class SqliteStore implements Store {
   readonly execs: SqliteExecs;
   readonly runs: SqliteRuns;
   readonly claims: SqliteClaims;
+  readonly leases: SqliteLeases;
   readonly evidence: SqliteEvidenceHeads;
   readonly apiKeys: SqliteApiKeys;
   readonly audit: SqliteAudit;
@@ -30,6 +32,7 @@ export class SqliteStore implements Store {
     this.execs = new SqliteExecs(this.#connection);
     this.runs = new SqliteRuns(this.#connection);
     this.claims = new SqliteClaims(this.#connection);
+    this.leases = new SqliteLeases(this.#connection);
     this.apiKeys = new SqliteApiKeys(this.#connection);
     this.audit = new SqliteAudit(this.#connection);
     this.idempotency = new SqliteIdempotency(this.#connection);
