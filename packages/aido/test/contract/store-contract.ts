@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ExecEnd } from "../../src/core/store/store.ts";
 import { execRecord, START, type StoreUnderTest, sandboxRecord } from "./records.ts";
+import { storeMetricsContract } from "./store-metrics-contract.ts";
 import { claim, run, storeWorkContract } from "./store-work-contract.ts";
 
 const END: ExecEnd = {
@@ -237,4 +238,5 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
   });
 
   storeWorkContract(name, open);
+  storeMetricsContract(name, open);
 }

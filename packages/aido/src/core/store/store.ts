@@ -9,6 +9,7 @@ import type {
   SandboxState,
 } from "@aido/sdk/protocol";
 import type { Mount } from "../driver/driver.ts";
+import type { CounterStore, Counts, SandboxTotals } from "../metrics/counters.ts";
 
 /** Where records live. The driver is the truth about what runs, the store about what should. */
 export interface Store {
@@ -18,6 +19,8 @@ export interface Store {
   readonly claims: ClaimStore;
   readonly leases: LeaseStore;
   readonly evidence: EvidenceHeads;
+  readonly counters: CounterStore;
+  readonly jobs: JobStore;
   close(): Promise<void>;
 }
 
@@ -97,18 +100,22 @@ export interface SandboxStore {
   find(reference: string, limit: number): Promise<readonly SandboxRecord[]>;
   /** Newest first. */
   list(query?: SandboxQuery): Promise<readonly SandboxRecord[]>;
-  /** Moves state only if it is still one of `from`; false means someone else moved it first. */
+  /** Moves state only if it is still one of `from`, and then counts; false means someone else moved it first. */
   transition(
     id: string,
     from: SandboxState | readonly SandboxState[],
     to: SandboxState,
     patch?: SandboxPatch,
+    counts?: Counts,
   ): Promise<boolean>;
-  update(id: string, patch: SandboxPatch): Promise<void>;
+  /** Counts only when there is such a sandbox. */
+  update(id: string, patch: SandboxPatch, counts?: Counts): Promise<void>;
   /** Running or stopped sandboxes whose `expiresAt` is not after `now`; cost grows with what is due. */
   due(now: Date, limit: number): Promise<readonly SandboxRecord[]>;
-  /** Forgets the record and all that hangs on it, except its evidence. */
-  remove(id: string): Promise<void>;
+  /** Of what runs now; cost grows with that. */
+  totals(): Promise<SandboxTotals>;
+  /** Forgets the record and all that hangs on it, except its evidence. Counts only when there was one. */
+  remove(id: string, counts?: Counts): Promise<void>;
 }
 
 export interface ExecRecord {
@@ -161,6 +168,24 @@ export interface RunStore {
   /** Moves status only if it is still `from`. */
   transition(sandboxId: string, from: RunStatus, to: RunStatus, patch?: Partial<RunRow>): Promise<boolean>;
   remove(sandboxId: string): Promise<void>;
+}
+
+/** A job that somebody is at. */
+export interface RunningJob {
+  id: string;
+  /** Its number; see the table of jobs in the SDK. */
+  job: number;
+  /** Names the process; see core/process-identity.ts. */
+  holder: string;
+  startedAt: Date;
+}
+
+/** Jobs that run, so that each is counted once, also one whose process has died. */
+export interface JobStore {
+  begin(job: RunningJob): Promise<void>;
+  /** Counts in the same step; false, and nothing is counted, when it has been ended already. */
+  end(id: string, counts: Counts): Promise<boolean>;
+  list(): Promise<readonly RunningJob[]>;
 }
 
 /** What a process is doing to a sandbox in several steps. */

@@ -1,12 +1,17 @@
 import { AidoError, type SandboxState } from "@aido/sdk/protocol";
+import type { Counts, SandboxTotals } from "../../core/metrics/counters.ts";
 import type { SandboxPatch, SandboxQuery, SandboxRecord, SandboxStore } from "../../core/store/store.ts";
+import type { MemoryCounters } from "./memory-counters.ts";
 
 /** Insertion order of the map is the order of age. */
 export class MemorySandboxes implements SandboxStore {
   readonly #records = new Map<string, SandboxRecord>();
   readonly #onRemove: (id: string) => void;
+  readonly #counters: MemoryCounters;
+  #peak = 0;
 
-  constructor(onRemove: (id: string) => void) {
+  constructor(counters: MemoryCounters, onRemove: (id: string) => void) {
+    this.#counters = counters;
     this.#onRemove = onRemove;
   }
 
@@ -18,6 +23,7 @@ export class MemorySandboxes implements SandboxStore {
     if (this.#records.has(record.id)) throw taken(`id ${record.id}`, record.id);
     this.#refuseTakenName(record.id, record.name);
     this.#records.set(record.id, structuredClone(record));
+    this.#notePeak();
   }
 
   async get(id: string): Promise<SandboxRecord | undefined> {
@@ -55,20 +61,24 @@ export class MemorySandboxes implements SandboxStore {
     from: SandboxState | readonly SandboxState[],
     to: SandboxState,
     patch: SandboxPatch = {},
+    counts?: Counts,
   ): Promise<boolean> {
     const record = this.#records.get(id);
     if (record === undefined || !(typeof from === "string" ? [from] : from).includes(record.state))
       return false;
     this.#refuseTakenName(id, patch.name);
     Object.assign(record, structuredClone(patch), { state: to });
+    this.#notePeak();
+    this.#counters.addNow(counts);
     return true;
   }
 
-  async update(id: string, patch: SandboxPatch): Promise<void> {
+  async update(id: string, patch: SandboxPatch, counts?: Counts): Promise<void> {
     const record = this.#records.get(id);
     if (record === undefined) return;
     this.#refuseTakenName(id, patch.name);
     Object.assign(record, structuredClone(patch));
+    this.#counters.addNow(counts);
   }
 
   async due(now: Date, limit: number): Promise<readonly SandboxRecord[]> {
@@ -82,9 +92,27 @@ export class MemorySandboxes implements SandboxStore {
     return structuredClone(due.slice(0, limit));
   }
 
-  async remove(id: string): Promise<void> {
-    this.#records.delete(id);
+  async totals(): Promise<SandboxTotals> {
+    const running = this.#running();
+    return {
+      active: running.length,
+      peak: this.#peak,
+      cpus: running.reduce((sum, { limits }) => sum + limits.cpus, 0),
+      memoryBytes: running.reduce((sum, { limits }) => sum + limits.memoryBytes, 0),
+    };
+  }
+
+  async remove(id: string, counts?: Counts): Promise<void> {
+    if (this.#records.delete(id)) this.#counters.addNow(counts);
     this.#onRemove(id);
+  }
+
+  #running(): readonly SandboxRecord[] {
+    return [...this.#records.values()].filter(({ state }) => state === "running");
+  }
+
+  #notePeak(): void {
+    this.#peak = Math.max(this.#peak, this.#running().length);
   }
 
   #refuseTakenName(id: string, name: string | undefined): void {

@@ -11,6 +11,8 @@ import type {
   RunStore,
   Store,
 } from "../../core/store/store.ts";
+import { MemoryCounters } from "./memory-counters.ts";
+import { MemoryJobs } from "./memory-jobs.ts";
 import { MemoryLeases } from "./memory-leases.ts";
 import { MemoryPool } from "./memory-pool.ts";
 import { MemorySandboxes } from "./memory-sandboxes.ts";
@@ -23,10 +25,12 @@ export class MemoryStore implements Store {
   readonly claims = new MemoryClaims();
   readonly leases = new MemoryLeases();
   readonly evidence = new MemoryEvidenceHeads();
+  readonly counters = new MemoryCounters();
+  readonly jobs = new MemoryJobs(this.counters);
   readonly pool: MemoryPool;
 
   constructor() {
-    this.sandboxes = new MemorySandboxes((id) => {
+    this.sandboxes = new MemorySandboxes(this.counters, (id) => {
       this.execs.drop(id);
       this.runs.drop(id);
       this.claims.drop(id);

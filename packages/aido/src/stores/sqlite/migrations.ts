@@ -145,4 +145,28 @@ export const MIGRATIONS: readonly string[] = [
     until INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE counters (
+    name TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO counters (name, value)
+    VALUES ('peak_sandboxes', (SELECT count(*) FROM sandboxes WHERE state = 'running'));
+  CREATE TRIGGER sandboxes_peak_insert AFTER INSERT ON sandboxes WHEN new.state = 'running' BEGIN
+    UPDATE counters SET value = max(value, (SELECT count(*) FROM sandboxes WHERE state = 'running'))
+      WHERE name = 'peak_sandboxes';
+  END;
+  CREATE TRIGGER sandboxes_peak_update AFTER UPDATE OF state ON sandboxes
+    WHEN new.state = 'running' AND old.state <> 'running' BEGIN
+    UPDATE counters SET value = max(value, (SELECT count(*) FROM sandboxes WHERE state = 'running'))
+      WHERE name = 'peak_sandboxes';
+  END;
+
+  CREATE TABLE running_jobs (
+    id TEXT PRIMARY KEY,
+    job INTEGER NOT NULL,
+    holder TEXT NOT NULL,
+    started_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -1,7 +1,9 @@
 import { AidoError, SANDBOX_STATES, type SandboxState } from "@aido/sdk/protocol";
+import type { Counts, SandboxTotals } from "../../core/metrics/counters.ts";
 import type { SandboxPatch, SandboxQuery, SandboxRecord, SandboxStore } from "../../core/store/store.ts";
 import { fromRow, insertSql, SANDBOX_COLUMNS, toAssignments } from "./rows.ts";
 import type { Row, SqliteConnection, SqlValue } from "./sqlite-connection.ts";
+import { addCounts } from "./sqlite-counters.ts";
 
 const INSERT = insertSql("sandboxes", SANDBOX_COLUMNS);
 const INSERT_LABEL = "INSERT INTO sandbox_labels (seq, key, value, state) VALUES (?, ?, ?, ?)";
@@ -73,15 +75,22 @@ export class SqliteSandboxes implements SandboxStore {
     from: SandboxState | readonly SandboxState[],
     to: SandboxState,
     patch: SandboxPatch = {},
+    counts?: Counts,
   ): Promise<boolean> {
     const states = typeof from === "string" ? [from] : from;
     const where = `id = ? AND state IN (${states.map(() => "?").join(", ")})`;
-    return this.#db.write(() => this.#update({ ...patch, state: to }, where, [id, ...states]) > 0);
+    return this.#db.write(() => {
+      const isMoved = this.#update({ ...patch, state: to }, where, [id, ...states]) > 0;
+      if (isMoved) addCounts(this.#db, counts);
+      return isMoved;
+    });
   }
 
-  async update(id: string, patch: SandboxPatch): Promise<void> {
+  async update(id: string, patch: SandboxPatch, counts?: Counts): Promise<void> {
     if (Object.keys(patch).length === 0) return;
-    this.#db.write(() => this.#update(patch, "id = ?", [id]));
+    this.#db.write(() => {
+      if (this.#update(patch, "id = ?", [id]) > 0) addCounts(this.#db, counts);
+    });
   }
 
   async due(now: Date, limit: number): Promise<readonly SandboxRecord[]> {
@@ -100,9 +109,24 @@ export class SqliteSandboxes implements SandboxStore {
     return Object.fromEntries(rows.map((row) => [String(row["state"]), Number(row["count"])]));
   }
 
-  async remove(id: string): Promise<void> {
+  async totals(): Promise<SandboxTotals> {
+    const row = this.#db.first(
+      `SELECT count(*) AS active, sum(json_extract(limits, '$.cpus')) AS cpus,
+         sum(json_extract(limits, '$.memoryBytes')) AS memory,
+         (SELECT value FROM counters WHERE name = 'peak_sandboxes') AS peak
+       FROM sandboxes WHERE state = 'running'`,
+    );
+    return {
+      active: Number(row?.["active"] ?? 0),
+      peak: Number(row?.["peak"] ?? 0),
+      cpus: Number(row?.["cpus"] ?? 0),
+      memoryBytes: Number(row?.["memory"] ?? 0),
+    };
+  }
+
+  async remove(id: string, counts?: Counts): Promise<void> {
     this.#db.write(() => {
-      this.#db.run("DELETE FROM sandboxes WHERE id = ?", id);
+      if (this.#db.run("DELETE FROM sandboxes WHERE id = ?", id) > 0) addCounts(this.#db, counts);
       this.#db.run("DELETE FROM claims WHERE sandbox_id = ?", id);
     });
   }

@@ -3,9 +3,11 @@ import { SqliteApiKeys } from "./sqlite-api-keys.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteClaims } from "./sqlite-claims.ts";
 import { SqliteConnection } from "./sqlite-connection.ts";
+import { SqliteCounters } from "./sqlite-counters.ts";
 import { SqliteEvidenceHeads } from "./sqlite-evidence-heads.ts";
 import { SqliteExecs } from "./sqlite-execs.ts";
 import { SqliteIdempotency } from "./sqlite-idempotency.ts";
+import { SqliteJobs } from "./sqlite-jobs.ts";
 import { SqliteLeases } from "./sqlite-leases.ts";
 import { SqlitePool } from "./sqlite-pool.ts";
 import { SqliteRuns } from "./sqlite-runs.ts";
@@ -19,6 +21,8 @@ export class SqliteStore implements Store {
   readonly claims: SqliteClaims;
   readonly leases: SqliteLeases;
   readonly evidence: SqliteEvidenceHeads;
+  readonly counters: SqliteCounters;
+  readonly jobs: SqliteJobs;
   readonly apiKeys: SqliteApiKeys;
   readonly audit: SqliteAudit;
   readonly idempotency: SqliteIdempotency;
@@ -38,6 +42,8 @@ export class SqliteStore implements Store {
     this.idempotency = new SqliteIdempotency(this.#connection);
     this.pool = new SqlitePool(this.#connection, this.sandboxes);
     this.evidence = new SqliteEvidenceHeads(this.#connection);
+    this.counters = new SqliteCounters(this.#connection);
+    this.jobs = new SqliteJobs(this.#connection);
   }
 
   /** A copy as it is at one moment, while others read and write. The file must not exist. */
