@@ -70,7 +70,13 @@ export async function wire(
     profile: config.profile,
     onCreated: begin,
     pool: () => pool,
-    overrides: { image: config.defaultImage, limits: config.limits, ttlMs: config.ttlMs },
+    overrides: {
+      image: config.defaultImage,
+      limits: config.limits,
+      ttlMs: config.ttlMs,
+      idleTimeoutMs: config.idleTimeoutMs,
+      sidecar: config.sidecar,
+    },
   });
   if (launches === true) sandboxService.warmUp();
   const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });

@@ -1,4 +1,5 @@
 import { KEYS, SETTINGS, type Values, variableOf } from "./settings.ts";
+import { duration } from "./value-kinds.ts";
 
 /** docs/reference/config.md, made of the table of settings. */
 export function configPage(): string {
@@ -36,6 +37,6 @@ ${description}
 
 /** As a person writes it: milliseconds back to a duration. */
 function written(key: keyof Values): string {
-  const value = SETTINGS[key].default;
-  return key === "requestTimeout" ? `${Number(value) / 1000}s` : String(value);
+  const { kind, default: value } = SETTINGS[key];
+  return kind === duration ? `${Number(value) / 1000}s` : String(value);
 }

@@ -18,13 +18,45 @@ export interface ServeConfig {
   readonly jwtAudience: string | undefined;
 }
 
+export interface SidecarConfig {
+  readonly image: string;
+  readonly publicHost: string;
+  readonly httpPort: number;
+  readonly sshPort: number;
+  readonly pullImage: boolean;
+  readonly idleTimeoutMs: number;
+  readonly maxIdleTimeoutMs: number;
+  readonly ttlMs: number;
+  readonly maxTtlMs: number;
+}
+
+export interface ReaperConfig {
+  readonly intervalMs: number;
+  readonly busyCpus: number;
+  readonly snapshot: boolean;
+}
+
 /** What the rest of aido is handed: read once, frozen, paths absolute, units converted. */
 export interface Config
-  extends Readonly<Omit<Values, `limits.${string}` | `serve.${string}` | "ttl" | "requestTimeout">> {
+  extends Readonly<
+    Omit<
+      Values,
+      | `limits.${string}`
+      | `serve.${string}`
+      | `sidecar.${string}`
+      | `reaper.${string}`
+      | "ttl"
+      | "idleTimeout"
+      | "requestTimeout"
+    >
+  > {
   readonly ttlMs: number | undefined;
+  readonly idleTimeoutMs: number | undefined;
   readonly requestTimeoutMs: number;
   readonly limits: Partial<ResourceLimits>;
   readonly serve: ServeConfig;
+  readonly sidecar: SidecarConfig;
+  readonly reaper: ReaperConfig;
 }
 
 export function toConfig(values: Values, cwd: string): Config {
@@ -46,6 +78,7 @@ export function toConfig(values: Values, cwd: string): Config {
     profile: values.profile,
     defaultImage: values.defaultImage,
     ttlMs: values.ttl,
+    idleTimeoutMs: values.idleTimeout,
     limits: Object.freeze(Object.fromEntries(set)),
     server: values.server,
     apiKey: values.apiKey,
@@ -62,6 +95,22 @@ export function toConfig(values: Values, cwd: string): Config {
       jwksUrl: values["serve.jwksUrl"],
       jwtIssuer: values["serve.jwtIssuer"],
       jwtAudience: values["serve.jwtAudience"],
+    }),
+    sidecar: Object.freeze({
+      image: values["sidecar.image"],
+      publicHost: values["sidecar.publicHost"],
+      httpPort: values["sidecar.httpPort"],
+      sshPort: values["sidecar.sshPort"],
+      pullImage: values["sidecar.pullImage"],
+      idleTimeoutMs: values["sidecar.idleTimeout"],
+      maxIdleTimeoutMs: values["sidecar.maxIdleTimeout"],
+      ttlMs: values["sidecar.ttl"],
+      maxTtlMs: values["sidecar.maxTtl"],
+    }),
+    reaper: Object.freeze({
+      intervalMs: values["reaper.interval"],
+      busyCpus: values["reaper.busyCpus"],
+      snapshot: values["reaper.snapshot"],
     }),
     logLevel: values.logLevel,
     logFormat: values.logFormat,

@@ -58,6 +58,62 @@ describe("the configuration", () => {
     expect(place.load({ env: { AIDO_URL: "http://x:1", AIDO_DRIVER: "" } }).config.server).toBe("http://x:1");
   });
 
+  test("S2-105 to S2-116 has the operator's variables with their defaults", () => {
+    using place = configPlace();
+    const { sidecar, reaper, requestTimeoutMs, dockerHost } = place.load({ env: {} }).config;
+    expect({ sidecar, reaper, requestTimeoutMs, dockerHost }).toEqual({
+      sidecar: {
+        image: "ghcr.io/tangle-network/sidecar:latest",
+        publicHost: "127.0.0.1",
+        httpPort: 8080,
+        sshPort: 22,
+        pullImage: true,
+        idleTimeoutMs: 1_800_000,
+        maxIdleTimeoutMs: 7_200_000,
+        ttlMs: 86_400_000,
+        maxTtlMs: 172_800_000,
+      },
+      reaper: { intervalMs: 30_000, busyCpus: 0.05, snapshot: false },
+      requestTimeoutMs: 30_000,
+      dockerHost: undefined,
+    });
+    const env = {
+      SIDECAR_IMAGE: "mine:1",
+      SIDECAR_PUBLIC_HOST: "example.org",
+      SIDECAR_HTTP_PORT: "80",
+      SIDECAR_SSH_PORT: "2222",
+      SIDECAR_PULL_IMAGE: "false",
+      DOCKER_HOST: "tcp://a:1",
+      REQUEST_TIMEOUT_SECS: "7",
+      SANDBOX_DEFAULT_IDLE_TIMEOUT: "60",
+      SANDBOX_MAX_IDLE_TIMEOUT: "120",
+      SANDBOX_DEFAULT_MAX_LIFETIME: "600",
+      SANDBOX_MAX_MAX_LIFETIME: "1200",
+      SANDBOX_REAPER_INTERVAL: "5",
+    };
+    const set = place.load({ env }).config;
+    expect(set).toMatchObject({
+      sidecar: {
+        image: "mine:1",
+        publicHost: "example.org",
+        httpPort: 80,
+        sshPort: 2222,
+        pullImage: false,
+        idleTimeoutMs: 60_000,
+        maxIdleTimeoutMs: 120_000,
+        ttlMs: 600_000,
+        maxTtlMs: 1_200_000,
+      },
+      reaper: { intervalMs: 5000 },
+      requestTimeoutMs: 7000,
+      dockerHost: "tcp://a:1",
+    });
+    const both = { ...env, AIDO_SIDECAR_IDLE_TIMEOUT: "90s", AIDO_REAPER_INTERVAL: "1s" };
+    const { config } = place.load({ env: both });
+    expect([config.sidecar.idleTimeoutMs, config.reaper.intervalMs]).toEqual([90_000, 1000]);
+    expect(problemsOf(() => place.load({ env: { SANDBOX_REAPER_INTERVAL: "soon" } }))).toHaveLength(1);
+  });
+
   test("lists every problem at once, with the name that was meant", () => {
     using place = configPlace();
     place.userFile({ drivr: "local", limits: { cpu: 1, pids: "many" }, elephants: 3 });

@@ -26,6 +26,7 @@ export interface Values {
   profile: ProfileName;
   defaultImage: string | undefined;
   ttl: number | undefined;
+  idleTimeout: number | undefined;
   "limits.cpus": number | undefined;
   "limits.memory": number | undefined;
   "limits.pids": number | undefined;
@@ -35,6 +36,18 @@ export interface Values {
   server: string | undefined;
   apiKey: Secret | undefined;
   requestTimeout: number;
+  "sidecar.image": string;
+  "sidecar.publicHost": string;
+  "sidecar.httpPort": number;
+  "sidecar.sshPort": number;
+  "sidecar.pullImage": boolean;
+  "sidecar.idleTimeout": number;
+  "sidecar.maxIdleTimeout": number;
+  "sidecar.ttl": number;
+  "sidecar.maxTtl": number;
+  "reaper.interval": number;
+  "reaper.busyCpus": number;
+  "reaper.snapshot": boolean;
   "serve.host": string;
   "serve.port": number;
   "serve.rateLimit": number;
@@ -104,6 +117,11 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     description: "Life of new sandboxes that name none; no end when unset.",
     variables: { SANDBOX_DEFAULT_MAX_LIFETIME: seconds },
   },
+  idleTimeout: {
+    kind: duration,
+    default: undefined,
+    description: "New sandboxes that name none are stopped when unused for so long; never when unset.",
+  },
   "limits.cpus": {
     kind: numberFrom(0.01, { whole: false }),
     default: undefined,
@@ -150,6 +168,76 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     default: 30_000,
     description: "How long one request to a server may take.",
     variables: { REQUEST_TIMEOUT_SECS: seconds },
+  },
+  "sidecar.image": {
+    kind: text,
+    default: "ghcr.io/tangle-network/sidecar:latest",
+    description: "Image of sidecar sandboxes.",
+    variables: { SIDECAR_IMAGE: text },
+  },
+  "sidecar.publicHost": {
+    kind: text,
+    default: "127.0.0.1",
+    description: "Host in the addresses that sidecar sandboxes are known by.",
+    variables: { SIDECAR_PUBLIC_HOST: text },
+  },
+  "sidecar.httpPort": {
+    kind: numberFrom(0, { whole: true }),
+    default: 8080,
+    description: "Port of the sidecar API.",
+    variables: { SIDECAR_HTTP_PORT: numberFrom(0, { whole: true }) },
+  },
+  "sidecar.sshPort": {
+    kind: numberFrom(0, { whole: true }),
+    default: 22,
+    description: "Port of SSH.",
+    variables: { SIDECAR_SSH_PORT: numberFrom(0, { whole: true }) },
+  },
+  "sidecar.pullImage": {
+    kind: flag,
+    default: true,
+    description: "Whether the image of sidecar sandboxes is pulled when the machine does not have it.",
+    variables: { SIDECAR_PULL_IMAGE: flag },
+  },
+  "sidecar.idleTimeout": {
+    kind: duration,
+    default: 1_800_000,
+    description: "Sidecar sandboxes that ask for nothing else are stopped when unused for so long.",
+    variables: { SANDBOX_DEFAULT_IDLE_TIMEOUT: seconds },
+  },
+  "sidecar.maxIdleTimeout": {
+    kind: duration,
+    default: 7_200_000,
+    description: "The most that a sidecar sandbox can ask for as its idle timeout; 0 means no bound.",
+    variables: { SANDBOX_MAX_IDLE_TIMEOUT: seconds },
+  },
+  "sidecar.ttl": {
+    kind: duration,
+    default: 86_400_000,
+    description: "Life of sidecar sandboxes that ask for nothing else.",
+    variables: { SANDBOX_DEFAULT_MAX_LIFETIME: seconds },
+  },
+  "sidecar.maxTtl": {
+    kind: duration,
+    default: 172_800_000,
+    description: "The longest life that a sidecar sandbox can ask for; 0 means no bound.",
+    variables: { SANDBOX_MAX_MAX_LIFETIME: seconds },
+  },
+  "reaper.interval": {
+    kind: duration,
+    default: 30_000,
+    description: "How often a server looks for sandboxes that are idle or at the end of their life.",
+    variables: { SANDBOX_REAPER_INTERVAL: seconds },
+  },
+  "reaper.busyCpus": {
+    kind: numberFrom(0, { whole: false }),
+    default: 0.05,
+    description: "A sandbox that uses more processors than this is at work, and not stopped as idle.",
+  },
+  "reaper.snapshot": {
+    kind: flag,
+    default: false,
+    description: "Whether a snapshot is uploaded before an idle sandbox is stopped.",
   },
   "serve.host": {
     kind: text,

@@ -26,6 +26,9 @@ export function sandboxToWire(sandbox: SandboxInfo): SandboxReply {
     labels: publicLabels(sandbox.labels),
     startedAt: iso(sandbox.startedAt),
     stoppedAt: iso(sandbox.stoppedAt),
+    idleTimeoutMs: sandbox.idleTimeoutMs,
+    autoResume: sandbox.autoResume,
+    lastActivityAt: sandbox.lastActivityAt.toISOString(),
   };
 }
 

@@ -29,6 +29,9 @@ export function sandboxRecord(id: string, changes: Partial<SandboxRecord> = {}):
     startedAt: undefined,
     stoppedAt: undefined,
     expiresAt: undefined,
+    idleTimeoutMs: 0,
+    autoResume: false,
+    lastActivityAt: new Date(START),
     ...changes,
   };
 }

@@ -35,6 +35,9 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
         startedAt: new Date(START + 1),
         stoppedAt: new Date(START + 2),
         expiresAt: new Date(START + 3),
+        idleTimeoutMs: 7_200_000,
+        autoResume: true,
+        lastActivityAt: new Date(START + 4),
       });
       const bare = sandboxRecord("efgh5678");
       await sandboxes.insert(full);
@@ -179,6 +182,42 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect(await ids(at(100))).toEqual(["first", "now"]);
       expect(await ids(at(100), 1)).toEqual(["first"]);
       expect(await ids(at(49))).toEqual([]);
+    });
+
+    test("S2-58 idle sandboxes are those running that nobody has used for their idle timeout", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      const at = (ms: number) => new Date(START + ms);
+      const used = (ms: number, idleTimeoutMs: number) => ({ lastActivityAt: at(ms), idleTimeoutMs });
+      await sandboxes.insert(sandboxRecord("late", { state: "running", ...used(150, 50) }));
+      await sandboxes.insert(sandboxRecord("now", { state: "running", ...used(0, 100) }));
+      await sandboxes.insert(sandboxRecord("first", { state: "running", ...used(40, 10) }));
+      await sandboxes.insert(sandboxRecord("stop", { state: "stopped", ...used(0, 1) }));
+      await sandboxes.insert(sandboxRecord("pend", { state: "pending", ...used(0, 1) }));
+      await sandboxes.insert(sandboxRecord("ever", { state: "running", ...used(0, 0) }));
+      const ids = async (now: Date, limit = 10) => (await sandboxes.idleSince(now, limit)).map((r) => r.id);
+      expect(await ids(at(100))).toEqual(["first", "now"]);
+      expect(await ids(at(100), 1)).toEqual(["first"]);
+      expect(await ids(at(49))).toEqual([]);
+      await sandboxes.transition("first", "running", "stopped");
+      expect(await ids(at(100))).toEqual(["now"]);
+    });
+
+    test("S2-27 a use is written down, never back in time and only while it runs", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      const at = (ms: number) => new Date(START + ms);
+      await sandboxes.insert(sandboxRecord("aaaa", { state: "running", idleTimeoutMs: 100 }));
+      await sandboxes.insert(sandboxRecord("bbbb", { state: "stopped", idleTimeoutMs: 100 }));
+      await sandboxes.insert(sandboxRecord("cccc", { state: "running" }));
+      const used = async (id: string) => Number((await sandboxes.get(id))?.lastActivityAt) - START;
+      await sandboxes.touch(["aaaa", "bbbb", "nobody"], at(60));
+      await sandboxes.touch(["aaaa"], at(50));
+      expect([await used("aaaa"), await used("bbbb")]).toEqual([60, 0]);
+      expect(await sandboxes.idleSince(at(159), 10)).toEqual([]);
+      expect(await sandboxes.idleSince(at(160), 10)).toHaveLength(1);
+      await sandboxes.touchAll(at(30));
+      expect([await used("aaaa"), await used("bbbb"), await used("cccc")]).toEqual([30, 0, 0]);
     });
 
     test("removing a sandbox removes its execs, run and claim, and frees its id", async () => {

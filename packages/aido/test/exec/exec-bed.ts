@@ -177,6 +177,9 @@ export async function bedOn<D extends Driver>(
     startedAt: clock.now(),
     stoppedAt: undefined,
     expiresAt: undefined,
+    idleTimeoutMs: 0,
+    autoResume: false,
+    lastActivityAt: clock.now(),
   });
   await driver.create({
     ...common,

@@ -22,6 +22,9 @@ export function toSandboxInfo(reply: SandboxReply): SandboxInfo {
     startedAt: date(reply.startedAt),
     stoppedAt: date(reply.stoppedAt),
     expiresAt: date(reply.expiresAt),
+    idleTimeoutMs: reply.idleTimeoutMs,
+    autoResume: reply.autoResume,
+    lastActivityAt: new Date(reply.lastActivityAt),
   };
 }
 

@@ -7,6 +7,7 @@ export const END_REASONS = [
   "failed",
   "timeout",
   "stopped",
+  "idle",
   "out_of_memory",
   "disk_full",
   "lost",
@@ -52,6 +53,10 @@ export interface CreateSandbox {
   limits?: { [Limit in keyof ResourceLimits]?: ResourceLimits[Limit] | undefined } | undefined;
   /** Life of the sandbox from its start; 0 means no end. */
   ttlMs?: number | undefined;
+  /** Stop it when nobody has used it for so long; 0 means never. */
+  idleTimeoutMs?: number | undefined;
+  /** Start it again when it is stopped and somebody uses it: a command, a file, a port. */
+  autoResume?: boolean | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
   /** Dangerous: full privileges of the engine. */
   privileged?: boolean | undefined;
@@ -77,6 +82,11 @@ export interface SandboxInfo {
   startedAt: Date | undefined;
   stoppedAt: Date | undefined;
   expiresAt: Date | undefined;
+  /** 0 means never. */
+  idleTimeoutMs: number;
+  autoResume: boolean;
+  /** The last use that is known of; right to some seconds. */
+  lastActivityAt: Date;
 }
 
 export interface SandboxStats {

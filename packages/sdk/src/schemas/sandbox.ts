@@ -41,6 +41,10 @@ export const createSandboxBody = z.strictObject({
   limits: limits.optional(),
   /** 0 means no end. */
   ttlMs: milliseconds.max(MAX_TIMEOUT_MS).optional(),
+  /** Stop it when nobody has used it for so long; 0 means never. */
+  idleTimeoutMs: milliseconds.max(MAX_TIMEOUT_MS).optional(),
+  /** Start it again when it is stopped and somebody uses it. */
+  autoResume: z.boolean().optional(),
   labels: labels.optional(),
   history: z.boolean().optional(),
   /** Dangerous: full privileges of the engine; for administrators. */
@@ -70,6 +74,9 @@ export const sandboxReply = z.object({
   labels,
   startedAt: date.nullable(),
   stoppedAt: date.nullable(),
+  idleTimeoutMs: milliseconds,
+  autoResume: z.boolean(),
+  lastActivityAt: date,
   resourceUsage: z.object({ cpuUsage: z.string(), memoryUsage: z.string() }).optional(),
 });
 export type SandboxReply = z.infer<typeof sandboxReply>;

@@ -19,6 +19,8 @@ export interface CreateOptions {
   name?: string;
   profile?: string;
   ttl?: string;
+  idleTimeout?: string;
+  autoResume?: boolean;
   cpus?: string;
   memory?: string;
   pids?: string;
@@ -67,6 +69,9 @@ export function toCreateSandbox(
     network: options.dangerousAllowHostNetwork ? "host" : network,
     limits: toLimits(options),
     ttlMs: options.ttl === undefined ? undefined : parseDuration(options.ttl, "--ttl"),
+    idleTimeoutMs:
+      options.idleTimeout === undefined ? undefined : parseDuration(options.idleTimeout, "--idle-timeout"),
+    autoResume: options.autoResume,
     labels: parsePairs(options.label ?? [], "--label"),
     privileged: options.dangerousAllowPrivileged,
     history: options.history,

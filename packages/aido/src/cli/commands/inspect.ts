@@ -53,6 +53,9 @@ function fields(info: SandboxInfo, now: Date): [string, string][] {
     ["started", info.startedAt?.toISOString() ?? "-"],
     ["stopped", info.stoppedAt?.toISOString() ?? "-"],
     ["ends in", info.state === "running" ? formatUntil(info.expiresAt, now) : "-"],
+    ["stops idle", info.idleTimeoutMs === 0 ? "never" : `after ${formatDuration(info.idleTimeoutMs)}`],
+    ["last used", info.lastActivityAt.toISOString()],
+    ["auto resume", info.autoResume ? "yes" : "no"],
     ...Object.entries(info.labels).map(([name, value]): [string, string] => ["label", `${name}=${value}`]),
   ];
 }

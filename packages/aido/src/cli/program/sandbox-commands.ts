@@ -25,6 +25,8 @@ function declareCreate(program: Command, act: Act): void {
     .option("--name <name>", "a name that can be used instead of the id")
     .option("--profile <name>", "defaults to start from: aido, server, sidecar, swarm or agent")
     .option("--ttl <duration>", "how long it may live, such as 30m; 0 means no end")
+    .option("--idle-timeout <duration>", "stop it when nobody has used it for so long, such as 30m")
+    .option("--auto-resume", "start it again when it is stopped and somebody uses it")
     .option("--cpus <number>", "share of processors, such as 0.5")
     .option("--memory <size>", "most memory, such as 512m")
     .option("--pids <number>", "most processes")
@@ -44,6 +46,7 @@ function declareCreate(program: Command, act: Act): void {
   examples(create, [
     ["aido create --image python:3.12-slim", "a sandbox to try things in"],
     ["aido create --name web --memory 1g --ttl 2h", "named, with limits"],
+    ["aido create --idle-timeout 30m --auto-resume", "stops when unused, comes back when used"],
     ["aido create --isolation gvisor", "behind a user-space kernel"],
   ]);
 }

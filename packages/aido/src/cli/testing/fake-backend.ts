@@ -70,6 +70,9 @@ export function sandboxInfo(changes: Partial<SandboxInfo> = {}): SandboxInfo {
     startedAt: new Date("2025-12-31T23:50:00Z"),
     stoppedAt: undefined,
     expiresAt: new Date("2026-01-01T00:10:00Z"),
+    idleTimeoutMs: 0,
+    autoResume: false,
+    lastActivityAt: new Date("2025-12-31T23:50:00Z"),
     ...changes,
   };
 }

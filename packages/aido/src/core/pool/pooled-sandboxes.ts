@@ -93,7 +93,15 @@ export class PooledSandboxes {
     const { id, containerId, imageEnv, supervisorToken } = ready.record;
     const startedAt = clock.now();
     const expiresAt = wanted.ttlMs === 0 ? undefined : new Date(startedAt.getTime() + wanted.ttlMs);
-    const own = { id, containerId, imageEnv, supervisorToken, startedAt, expiresAt };
+    const own = {
+      id,
+      containerId,
+      imageEnv,
+      supervisorToken,
+      startedAt,
+      expiresAt,
+      lastActivityAt: startedAt,
+    };
     const record: SandboxRecord = { ...wanted, ...own, state: "running" };
     try {
       await this.#configure(record, ready.user, wanted.ttlMs);

@@ -4,14 +4,14 @@ import type { Mount } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import { TOKEN_BYTES } from "../supervisor/protocol.ts";
 import { checkRequest } from "./check-request.ts";
+import { type LifetimeDefaults, lifetimesOf } from "./lifetimes.ts";
 import { PROFILE_DEFAULTS } from "./profiles.ts";
 import { resolveImage } from "./resolve-image.ts";
 
 /** What the configuration changes about every profile. */
-export interface ProfileOverrides {
+export interface ProfileOverrides extends LifetimeDefaults {
   image?: string | undefined;
   limits?: CreateSandbox["limits"];
-  ttlMs?: number | undefined;
 }
 
 export interface RecordContext {
@@ -50,7 +50,9 @@ export function buildRecord(request: CreateSandbox, context: RecordContext): San
     history: request.history ?? false,
     labels: { ...request.labels },
     mounts: context.mounts(id),
-    ttlMs: request.ttlMs ?? context.overrides.ttlMs ?? 0,
+    ...lifetimesOf(profileName, request, context.overrides),
+    autoResume: request.autoResume ?? false,
+    lastActivityAt: context.now,
     supervisorToken: randomBytes(TOKEN_BYTES).toString("hex"),
     createdAt: context.now,
     startedAt: undefined,

@@ -14,6 +14,7 @@ const LABEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/;
 const MAX_ID_NUMBER = 4_294_967_294;
 const MAX_ENV_BYTES = 256 * 1024;
 const MIN_MEMORY_BYTES = 6 * 1024 * 1024;
+const MIN_IDLE_MS = 1000;
 const MAX_TTL_MS = 10 * 366 * 24 * 3600 * 1000;
 /** The kernel's and aido's own; a workspace there would not be one. */
 const RESERVED = ["/proc", "/sys", "/dev", "/run/aido", "/inputs", "/outputs", "/task"];
@@ -31,12 +32,19 @@ export function checkRequest(request: CreateSandbox): void {
   checkLabels(request.labels ?? {});
   checkLimits(request.limits ?? {});
   if (request.ttlMs !== undefined) checkTtl(request.ttlMs);
+  if (request.idleTimeoutMs !== undefined) checkIdleTimeout(request.idleTimeoutMs);
 }
 
 export function checkTtl(ttlMs: number): void {
   if (!isWhole(ttlMs, 0, MAX_TTL_MS)) {
     throw invalid("ttlMs", "The ttl must be a whole number of milliseconds; 0 means no end");
   }
+}
+
+function checkIdleTimeout(idleTimeoutMs: number): void {
+  if (idleTimeoutMs === 0 || isWhole(idleTimeoutMs, MIN_IDLE_MS, MAX_TTL_MS)) return;
+  const text = "The idle timeout must be a whole number of milliseconds, at least a second; 0 means never";
+  throw invalid("idleTimeoutMs", text);
 }
 
 function checkName(field: "id" | "name", value: string): void {

@@ -12,6 +12,7 @@ import type { SandboxRecord } from "../store/store.ts";
 import { checkTtl } from "./check-request.ts";
 import { ContainerLauncher } from "./container-launcher.ts";
 import { DiskWatchdog } from "./disk-watchdog.ts";
+import { lifetimesOf } from "./lifetimes.ts";
 import { Reconciler } from "./reconciler.ts";
 import { SandboxClaims } from "./sandbox-claims.ts";
 import { SandboxEnder } from "./sandbox-ender.ts";
@@ -191,10 +192,11 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     }
   }
 
-  async setTtl(sandbox: string, ttlMs: number): Promise<SandboxInfo> {
-    checkTtl(ttlMs);
-    const { store, clock, driver, evidence } = this.#deps;
+  async setTtl(sandbox: string, wantedMs: number): Promise<SandboxInfo> {
+    checkTtl(wantedMs);
+    const { store, clock, driver, evidence, overrides = {} } = this.#deps;
     const record = await this.#fresh(sandbox);
+    const { ttlMs } = lifetimesOf(record.profile, { ttlMs: wantedMs }, overrides);
     const expiresAt =
       ttlMs === 0 || record.state === "pending" ? undefined : new Date(clock.now().getTime() + ttlMs);
     if (record.state === "running") {

@@ -154,7 +154,12 @@ export class SandboxStarter {
     const signal = AbortSignal.any(ends);
     signal.throwIfAborted();
     const started = await this.#parts.launcher.bringUp(record, signal, options.onProgress);
-    const patch = { ...started, stoppedAt: undefined, endReason: undefined };
+    const patch = {
+      ...started,
+      stoppedAt: undefined,
+      endReason: undefined,
+      lastActivityAt: this.#deps.clock.now(),
+    };
     if (!(await store.sandboxes.transition(record.id, ["pending", "stopped"], "running", patch))) {
       throw new AidoError("CANCELLED", `Sandbox ${record.id} was destroyed while it was being started`, {
         details: { id: record.id },

@@ -21,5 +21,8 @@ export function toSandboxInfo(record: SandboxRecord): SandboxInfo {
     startedAt: record.startedAt,
     stoppedAt: record.stoppedAt,
     expiresAt: record.expiresAt,
+    idleTimeoutMs: record.idleTimeoutMs,
+    autoResume: record.autoResume,
+    lastActivityAt: record.lastActivityAt,
   };
 }

@@ -49,6 +49,12 @@ export interface SandboxRecord {
   mounts: readonly Mount[];
   /** 0 means no end. */
   ttlMs: number;
+  /** Stopped when nobody has used it for so long; 0 means never. */
+  idleTimeoutMs: number;
+  /** Started again when it is stopped and somebody uses it. */
+  autoResume: boolean;
+  /** Right to some seconds: not every use is written down at once. */
+  lastActivityAt: Date;
   /** Shared with the supervisor only: 32 random bytes, hex. */
   supervisorToken: string;
   createdAt: Date;
@@ -67,6 +73,7 @@ export type SandboxPatch = Partial<
     | "stoppedAt"
     | "expiresAt"
     | "ttlMs"
+    | "lastActivityAt"
     | "labels"
     | "name"
     | "env"
@@ -116,6 +123,12 @@ export interface SandboxStore {
   totals(): Promise<SandboxTotals>;
   /** Forgets the record and all that hangs on it, except its evidence. Counts only when there was one. */
   remove(id: string, counts?: Counts): Promise<void>;
+  /** Running sandboxes unused for their `idleTimeoutMs`, those that have been so longest first; cost grows with what is due. */
+  idleSince(now: Date, limit: number): Promise<readonly SandboxRecord[]>;
+  /** They were used then. Only running ones, and never back in time. */
+  touch(ids: readonly string[], at: Date): Promise<void>;
+  /** Every running sandbox that may become idle counts as used then, whatever was known before. */
+  touchAll(at: Date): Promise<void>;
 }
 
 export interface ExecRecord {

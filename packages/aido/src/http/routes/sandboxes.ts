@@ -208,13 +208,15 @@ export function toCreateSandbox(body: CreateSandboxBody): CreateSandbox {
   const limits = { ...rest.limits };
   if (options?.memoryLimit !== undefined) limits.memoryBytes = memoryBytes(options.memoryLimit);
   if (options?.cpuLimit !== undefined) limits.cpus = Number(options.cpuLimit);
+  const profile = rest.profile ?? "server";
   return {
     ...rest,
-    profile: rest.profile ?? "server",
+    profile,
     history: rest.history ?? true,
     image: image ?? "bash",
     limits,
-    ttlMs: rest.ttlMs ?? options?.timeout ?? DEFAULT_TIMEOUT_MS,
+    // A sidecar's life is the operator's to set.
+    ttlMs: rest.ttlMs ?? options?.timeout ?? (profile === "sidecar" ? undefined : DEFAULT_TIMEOUT_MS),
   };
 }
 

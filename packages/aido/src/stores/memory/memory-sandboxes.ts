@@ -107,7 +107,29 @@ export class MemorySandboxes implements SandboxStore {
     this.#onRemove(id);
   }
 
-  #running(): readonly SandboxRecord[] {
+  async idleSince(now: Date, limit: number): Promise<readonly SandboxRecord[]> {
+    const idleAt = (record: SandboxRecord) => record.lastActivityAt.getTime() + record.idleTimeoutMs;
+    const idle = this.#mayIdle().filter((record) => idleAt(record) <= now.getTime());
+    idle.sort((a, b) => idleAt(a) - idleAt(b));
+    return structuredClone(idle.slice(0, limit));
+  }
+
+  async touch(ids: readonly string[], at: Date): Promise<void> {
+    for (const id of ids) {
+      const record = this.#records.get(id);
+      if (record?.state === "running" && record.lastActivityAt < at) record.lastActivityAt = at;
+    }
+  }
+
+  async touchAll(at: Date): Promise<void> {
+    for (const record of this.#mayIdle()) record.lastActivityAt = at;
+  }
+
+  #mayIdle(): SandboxRecord[] {
+    return this.#running().filter((record) => record.idleTimeoutMs > 0);
+  }
+
+  #running(): SandboxRecord[] {
     return [...this.#records.values()].filter(({ state }) => state === "running");
   }
 

@@ -169,4 +169,12 @@ export const MIGRATIONS: readonly string[] = [
     started_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN idle_timeout_ms INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE sandboxes ADD COLUMN auto_resume INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE sandboxes ADD COLUMN last_activity_at INTEGER NOT NULL DEFAULT 0;
+  UPDATE sandboxes SET last_activity_at = coalesce(stopped_at, started_at, created_at);
+  CREATE INDEX sandboxes_idle ON sandboxes (last_activity_at + idle_timeout_ms)
+    WHERE state = 'running' AND idle_timeout_ms > 0;
+  `,
 ];

@@ -103,6 +103,31 @@ export class SqliteSandboxes implements SandboxStore {
     return rows.map(toRecord);
   }
 
+  async idleSince(now: Date, limit: number): Promise<readonly SandboxRecord[]> {
+    const rows = this.#db.all(
+      "SELECT * FROM sandboxes INDEXED BY sandboxes_idle WHERE state = 'running' AND idle_timeout_ms > 0 " +
+        "AND last_activity_at + idle_timeout_ms <= ? ORDER BY last_activity_at + idle_timeout_ms LIMIT ?",
+      now.getTime(),
+      limit,
+    );
+    return rows.map(toRecord);
+  }
+
+  async touch(ids: readonly string[], at: Date): Promise<void> {
+    const sql =
+      "UPDATE sandboxes SET last_activity_at = ? WHERE id = ? AND state = 'running' AND last_activity_at < ?";
+    this.#db.write(() => {
+      for (const id of ids) this.#db.run(sql, at.getTime(), id, at.getTime());
+    });
+  }
+
+  async touchAll(at: Date): Promise<void> {
+    this.#db.run(
+      "UPDATE sandboxes SET last_activity_at = ? WHERE state = 'running' AND idle_timeout_ms > 0",
+      at.getTime(),
+    );
+  }
+
   /** Read from the index of states alone. */
   async countByState(): Promise<Readonly<Record<string, number>>> {
     const rows = this.#db.all("SELECT state, count(*) AS count FROM sandboxes GROUP BY state");
