@@ -10,3 +10,4 @@ export * from "./history.ts";
 export * from "./protocol/index.ts";
 export * from "./run-exec.ts";
 export * from "./runs.ts";
+export * from "./snapshots.ts";

@@ -73,6 +73,12 @@ export const ERROR_CODES = {
   GIT_DIFF_FAILED: "internal",
   GIT_ROLLBACK_FAILED: "internal",
   EVIDENCE_BROKEN: "conflict",
+  // objects and snapshots
+  OBJECT_NOT_FOUND: "not_found",
+  OBJECT_BROKEN: "conflict",
+  OBJECT_STORE_REFUSED: "forbidden",
+  OBJECT_STORE_UNAVAILABLE: "unavailable",
+  DESTINATION_REFUSED: "forbidden",
   // system
   RUNTIME_UNAVAILABLE: "unavailable",
   STORE_UNAVAILABLE: "unavailable",

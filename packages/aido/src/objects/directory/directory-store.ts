@@ -1,0 +1,116 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { checkKey, objectNotFound } from "../../core/object-store/object-key.ts";
+import type {
+  ObjectInfo,
+  ObjectOptions,
+  ObjectStore,
+  StoredObject,
+} from "../../core/object-store/object-store.ts";
+
+const UNFINISHED = ".aido-unfinished-";
+/** No upload takes longer; what is older was left by a process that was killed. */
+const ABANDONED_MS = 24 * 3_600_000;
+
+/** Objects as files of a directory that is the operator's own. */
+export class DirectoryStore implements ObjectStore {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  async put(
+    key: string,
+    body: AsyncIterable<Uint8Array>,
+    options: ObjectOptions = {},
+  ): Promise<StoredObject> {
+    const path = this.#path(key);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await forgetAbandoned(dirname(path));
+    const temporary = join(dirname(path), `${UNFINISHED}${randomBytes(8).toString("hex")}`);
+    const hash = createHash("sha256");
+    let bytes = 0;
+    try {
+      const file = await open(temporary, "wx", 0o600);
+      try {
+        for await (const chunk of body) {
+          options.signal?.throwIfAborted();
+          hash.update(chunk);
+          bytes += chunk.byteLength;
+          await file.writeFile(chunk);
+        }
+        options.signal?.throwIfAborted();
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
+      await rename(temporary, path);
+    } catch (thrown) {
+      await rm(temporary, { force: true });
+      throw thrown;
+    }
+    await syncDirectory(dirname(path));
+    return { bytes, sha256: hash.digest("hex") };
+  }
+
+  async get(key: string, options: ObjectOptions = {}): Promise<AsyncIterable<Uint8Array>> {
+    options.signal?.throwIfAborted();
+    const path = this.#path(key);
+    const file = await open(path, "r").catch(absent);
+    if (file === undefined) throw objectNotFound(pathToFileURL(path).href);
+    if (!(await file.stat()).isFile()) {
+      await file.close();
+      throw objectNotFound(pathToFileURL(path).href);
+    }
+    return file.createReadStream({ highWaterMark: 256 * 1024, ...withSignal(options.signal) });
+  }
+
+  async head(key: string, options: ObjectOptions = {}): Promise<ObjectInfo | undefined> {
+    options.signal?.throwIfAborted();
+    const found = await stat(this.#path(key)).catch(absent);
+    return found?.isFile() === true ? { bytes: found.size } : undefined;
+  }
+
+  async remove(key: string, options: ObjectOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    await rm(this.#path(key), { force: true });
+  }
+
+  #path(key: string): string {
+    const path = join(this.#root, checkKey(key));
+    // A name of ours would be taken for an unfinished upload and removed.
+    if (basename(path).startsWith(UNFINISHED)) throw objectNotFound(pathToFileURL(path).href);
+    return path;
+  }
+}
+
+function withSignal(signal: AbortSignal | undefined): { signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
+}
+
+function absent(thrown: NodeJS.ErrnoException): undefined {
+  if (thrown.code === "ENOENT" || thrown.code === "ENOTDIR") return undefined;
+  throw thrown;
+}
+
+async function forgetAbandoned(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (!name.startsWith(UNFINISHED)) continue;
+    const path = join(directory, name);
+    const found = await stat(path).catch(absent);
+    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS) await rm(path, { force: true });
+  }
+}
+
+/** The new name is lost with the power until its directory is on the disk too. */
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
