@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Driver } from "../../src/core/driver/driver.ts";
 import { DockerDriver, type DockerDriverOptions } from "../../src/drivers/docker/docker-driver.ts";
 import type { DriverBackend } from "../contract/driver-backend.ts";
+import { removeCommitted } from "../contract/remove-committed.ts";
 import { agentPath } from "./agent-path.ts";
 
 export interface DockerBackend extends DriverBackend {
@@ -46,6 +47,7 @@ export async function makeDockerBackend(
     [Symbol.asyncDispose]: async () => {
       for (const each of [open(scope), open(otherScope)]) {
         for (const container of await each.list()) await each.remove(container.sandboxId);
+        await removeCommitted(each);
       }
       for (const each of drivers) await each.close();
       await rm(directory, { recursive: true, force: true });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LocalDriver, type LocalDriverOptions } from "../../src/drivers/local/local-driver.ts";
 import type { DriverBackend } from "../contract/driver-backend.ts";
+import { removeCommitted } from "../contract/remove-committed.ts";
 import { agentPath } from "./agent-path.ts";
 
 export interface LocalBackend extends DriverBackend {
@@ -53,6 +54,7 @@ export async function makeLocalBackend(mode: LocalMode = {}): Promise<LocalBacke
     [Symbol.asyncDispose]: async () => {
       for (const each of [new LocalDriver(options), new LocalDriver(other)]) {
         for (const container of await each.list()) await each.remove(container.sandboxId);
+        await removeCommitted(each);
       }
       await rm(directory, { recursive: true, force: true });
     },

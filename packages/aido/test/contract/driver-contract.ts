@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import type { DriverSuite } from "./driver-backend.ts";
+import { commitContract } from "./driver-commit.ts";
 import { connectionContract } from "./driver-connection.ts";
 import { isolationContract } from "./driver-isolation.ts";
 import { lifeContract } from "./driver-life.ts";
@@ -9,6 +10,7 @@ import { limitsContract } from "./driver-limits.ts";
 export function driverContract(name: string, suite: DriverSuite): void {
   describe(`driver contract on ${name}`, () => {
     describe("life", () => lifeContract(suite));
+    describe("commit", () => commitContract(suite));
     describe("connection", () => connectionContract(suite));
     if (suite.isolates) {
       describe("isolation", () => isolationContract(suite));

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type {
+  CommittedImage,
   Container,
   ContainerSpec,
   ContainerUsage,
@@ -106,6 +107,18 @@ export class AgentDriver implements Driver {
 
   dropConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async commit(): Promise<CommittedImage> {
+    throw new Error("not asked for");
+  }
+
+  async removeImage(): Promise<boolean> {
+    throw new Error("not asked for");
+  }
+
+  async committedImages(): Promise<readonly CommittedImage[]> {
+    return [];
   }
 
   async usage(): Promise<ContainerUsage> {

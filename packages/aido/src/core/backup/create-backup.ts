@@ -25,8 +25,8 @@ export interface Backup {
 }
 
 const PARTS = ["server.key", "evidence", "sandboxes", "local"];
-/** Sockets of supervisors, and what the driver found out about this machine: they mean nothing elsewhere. */
-const LEFT_OUT = ["sandboxes/*/run/*", "local/*/run/*", "local/.*"];
+/** Sockets of supervisors, and what the driver found out about this machine: they mean nothing elsewhere. `local/.images` does. */
+const LEFT_OUT = ["sandboxes/*/run/*", "local/*/run/*", "local/.[!i]*"];
 const QUIET = ["file-changed", "file-removed", "file-ignored", "failed-read"];
 
 /**

@@ -26,6 +26,21 @@ export interface Driver {
   inspect(sandboxId: string): Promise<Container | undefined>;
   /** Every container of this driver's scope, whatever the store says. */
   list(): Promise<readonly Container[]>;
+  /**
+   * Keeps the files of a container that does not run as an image of the driver's own; the container stays as it is.
+   * A new container made from it has every file with its owner, mode and time, as far as the container held them
+   * itself: mounts are aido's own directories and stay where they are. Raises CONTAINER_BUSY while it runs, and
+   * UNSUPPORTED when it keeps files where no image reaches. All or nothing, though a cut can leave an image that
+   * only `committedImages` knows of.
+   */
+  commit(sandboxId: string, signal?: AbortSignal): Promise<CommittedImage>;
+  /**
+   * True when it is gone, also if it was before; false while a container or a later image is made from it. Raises
+   * FORBIDDEN for what no commit of this scope has made.
+   */
+  removeImage(reference: string): Promise<boolean>;
+  /** What commits of this scope have made and nobody has removed, of one sandbox or of all; newest first. */
+  committedImages(sandboxId?: string): Promise<readonly CommittedImage[]>;
   /** A byte stream to the sandbox's supervisor; several may be open at once. */
   connect(sandboxId: string, signal?: AbortSignal): Promise<Duplex>;
   /** Read from the kernel's accounting, cheap enough to poll. */
@@ -62,6 +77,8 @@ export interface ContainerSpec {
   /** For people reading the backend's own listings; ownership is by label. */
   name: string;
   image: string;
+  /** An image that `commit` made of this sandbox: its files take the place of those of `image`. */
+  committed?: string | undefined;
   isolation: Isolation;
   network: Network;
   limits: ResourceLimits;
@@ -89,6 +106,14 @@ export interface Container {
   user: { uid: number; gid: number };
   startedAt: Date | undefined;
   finishedAt: Date | undefined;
+}
+
+export interface CommittedImage {
+  /** Names it to the driver that made it, and stays the same as long as it exists. */
+  reference: string;
+  sandboxId: string;
+  createdAt: Date;
+  bytes: number;
 }
 
 export interface ContainerUsage {

@@ -56,7 +56,7 @@ export async function createContainer(
       doing: `creating sandbox ${spec.sandboxId}`,
       code: "CONTAINER_CREATION_FAILED",
       sandboxId: spec.sandboxId,
-      image: spec.image,
+      image: spec.committed ?? spec.image,
       name: spec.name,
       isolation: spec.isolation,
     },

@@ -3,12 +3,14 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type {
+  CommittedImage,
   Container,
   ContainerSpec,
   ContainerUsage,
   Driver,
   DriverCapabilities,
 } from "../../core/driver/driver.ts";
+import { CommittedImages } from "./committed-images.ts";
 import { connectExec } from "./connect-exec.ts";
 import { connectSocket } from "./connect-socket.ts";
 import { ContainerIndex, type Place } from "./container-index.ts";
@@ -35,6 +37,7 @@ export class DockerDriver implements Driver {
   readonly name = "docker";
   readonly #options: DockerDriverOptions;
   readonly #engine: Engine;
+  readonly #images: CommittedImages;
   readonly #index: ContainerIndex;
   readonly #usage: UsageReader;
   readonly #closing = new AbortController();
@@ -42,6 +45,7 @@ export class DockerDriver implements Driver {
   constructor(options: DockerDriverOptions) {
     this.#options = options;
     this.#engine = new Engine(options);
+    this.#images = new CommittedImages(this.#engine, options.scope);
     this.#index = new ContainerIndex(this.#engine, options.scope);
     this.#usage = new UsageReader(this.#engine);
   }
@@ -121,6 +125,20 @@ export class DockerDriver implements Driver {
 
   list(): Promise<readonly Container[]> {
     return this.#index.list();
+  }
+
+  async commit(sandboxId: string, signal?: AbortSignal): Promise<CommittedImage> {
+    // Asked anew: another process may have replaced the container that this one knows.
+    this.#index.forget(sandboxId);
+    return this.#images.commit(await this.#index.get(sandboxId), signal);
+  }
+
+  removeImage(reference: string): Promise<boolean> {
+    return this.#images.remove(reference);
+  }
+
+  committedImages(sandboxId?: string): Promise<readonly CommittedImage[]> {
+    return this.#images.list(sandboxId);
   }
 
   async connect(sandboxId: string, signal?: AbortSignal): Promise<Duplex> {

@@ -206,3 +206,14 @@ describe("the host's side", () => {
     expect((await sh("cat /proc/net/dev")).stdout.split("\n").length).toBe(own);
   });
 });
+
+test("files in a volume of the image's making are in no commit, so it is refused", async () => {
+  const name = `aido-test-volume:${process.pid}`;
+  await docker(["build", "-q", "-t", name, "-"], { input: "FROM aido-test:busybox\nVOLUME /data\n" });
+  await using _image = { [Symbol.asyncDispose]: async () => void (await docker(["rmi", name])) };
+  await using backend = await makeDockerBackend({ image: name });
+  const { id } = await launch(backend);
+  await backend.driver.stop(id, 2_000);
+  await expect(backend.driver.commit(id)).rejects.toMatchObject({ code: "UNSUPPORTED" });
+  expect(await backend.driver.committedImages()).toEqual([]);
+});

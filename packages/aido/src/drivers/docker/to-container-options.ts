@@ -26,7 +26,7 @@ const RUN_TMPFS_BYTES = 65_536;
 /** The sandbox's variables are not among them: each exec brings its own, and the engine would show them to everyone. */
 export function toContainerOptions(spec: ContainerSpec, plan: ContainerPlan): Docker.ContainerCreateOptions {
   return {
-    Image: spec.image,
+    Image: spec.committed ?? spec.image,
     User: "0:0",
     Entrypoint: [AGENT_TARGET, "supervise", "--socket", SOCKET_TARGET],
     Cmd: [],

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AidoError } from "@aido/sdk/protocol";
 import type { Clock } from "../../core/clock.ts";
 import type {
+  CommittedImage,
   Container,
   ContainerSpec,
   ContainerUsage,
@@ -32,7 +33,21 @@ interface FakeContainer {
   supervisor: FakeSupervisor | undefined;
 }
 
-type Fallible = "ensureImage" | "create" | "start" | "stop" | "remove" | "connect" | "inspect";
+interface FakeImage {
+  info: CommittedImage;
+  files: FakeTree;
+}
+
+type Fallible =
+  | "commit"
+  | "removeImage"
+  | "ensureImage"
+  | "create"
+  | "start"
+  | "stop"
+  | "remove"
+  | "connect"
+  | "inspect";
 
 /**
  * A driver in memory for unit tests: containers are objects, programs are functions, the supervisor speaks the
@@ -52,6 +67,7 @@ export class FakeDriver implements Driver, AsyncDisposable {
   readonly #clock: Clock;
   readonly #programs: Map<string, FakeProgram>;
   readonly #containers = new Map<string, FakeContainer>();
+  readonly #images = new Map<string, FakeImage>();
   readonly #watchers = new Set<(sandboxId: string) => void>();
   readonly #failures = new Map<Fallible, Error[]>();
   #made = 0;
@@ -90,6 +106,10 @@ export class FakeDriver implements Driver, AsyncDisposable {
     this.#maybeFail("create");
     const known = this.#containers.get(spec.sandboxId);
     if (known !== undefined) return { ...known.info };
+    const files =
+      spec.committed === undefined
+        ? new FakeTree(spec.mounts)
+        : await this.#filesOf(spec.committed, spec.mounts);
     this.#made += 1;
     const info: Container = {
       sandboxId: spec.sandboxId,
@@ -103,7 +123,6 @@ export class FakeDriver implements Driver, AsyncDisposable {
       startedAt: undefined,
       finishedAt: undefined,
     };
-    const files = new FakeTree(spec.mounts);
     this.#containers.set(spec.sandboxId, { spec, info, files, supervisor: undefined });
     return { ...info };
   }
@@ -154,6 +173,36 @@ export class FakeDriver implements Driver, AsyncDisposable {
     return [...this.#containers.values()].map(({ info }) => ({ ...info }));
   }
 
+  async commit(sandboxId: string): Promise<CommittedImage> {
+    this.#maybeFail("commit");
+    const container = this.#get(sandboxId);
+    if (container.supervisor !== undefined) {
+      throw new AidoError("CONTAINER_BUSY", `Sandbox ${sandboxId} runs`);
+    }
+    this.#made += 1;
+    const reference = `fake-image-${this.#made}`;
+    const info = { reference, sandboxId, createdAt: this.#clock.now(), bytes: 0 };
+    this.#images.set(reference, { info, files: await container.files.copy([]) });
+    return { ...info };
+  }
+
+  async removeImage(reference: string): Promise<boolean> {
+    this.#maybeFail("removeImage");
+    if (!reference.startsWith("fake-image-")) {
+      throw new AidoError("FORBIDDEN", `${reference} is no image of the fake driver`);
+    }
+    if ([...this.#containers.values()].some(({ spec }) => spec.committed === reference)) return false;
+    const image = this.#images.get(reference);
+    this.#images.delete(reference);
+    await image?.files.dispose();
+    return true;
+  }
+
+  async committedImages(sandboxId?: string): Promise<readonly CommittedImage[]> {
+    const all = [...this.#images.values()].map(({ info }) => ({ ...info })).reverse();
+    return all.filter((image) => sandboxId === undefined || image.sandboxId === sandboxId);
+  }
+
   async connect(sandboxId: string): Promise<Duplex> {
     this.#maybeFail("connect");
     const supervisor = this.#containers.get(sandboxId)?.supervisor;
@@ -183,6 +232,8 @@ export class FakeDriver implements Driver, AsyncDisposable {
   async close(): Promise<void> {
     this.#failures.clear();
     for (const id of [...this.#containers.keys()]) await this.remove(id);
+    for (const { files } of this.#images.values()) await files.dispose();
+    this.#images.clear();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -225,6 +276,12 @@ export class FakeDriver implements Driver, AsyncDisposable {
 
   files(sandboxId: string): FakeTree {
     return this.#get(sandboxId).files;
+  }
+
+  async #filesOf(committed: string, mounts: ContainerSpec["mounts"]): Promise<FakeTree> {
+    const image = this.#images.get(committed);
+    if (image === undefined) throw new AidoError("IMAGE_NOT_FOUND", `There is no image ${committed}`);
+    return await image.files.copy(mounts);
   }
 
   #ended(container: FakeContainer, exitCode: number): void {

@@ -1,6 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import {
   chmod,
+  cp,
   lstat,
   mkdir,
   readdir,
@@ -42,7 +43,8 @@ export class FakeTree {
   #base: string | undefined;
   #isDisposed = false;
 
-  constructor(mounts: readonly Mount[]) {
+  constructor(mounts: readonly Mount[], base?: string) {
+    this.#base = base;
     this.#mounts = mounts.toSorted((a, b) => b.target.length - a.target.length);
   }
 
@@ -137,6 +139,14 @@ export class FakeTree {
     };
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
+  }
+
+  /** The same files on their own, without those of mounts. */
+  async copy(mounts: readonly Mount[]): Promise<FakeTree> {
+    if (this.#base === undefined) return new FakeTree(mounts);
+    const base = mkdtempSync(join(tmpdir(), "aido-fake-"));
+    await cp(this.#base, base, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+    return new FakeTree(mounts, base);
   }
 
   async dispose(): Promise<void> {

@@ -11,3 +11,7 @@ const COUNT = 0x0ffffffe;
 export function hostUser(directory: string): number {
   return FIRST + (createHash("sha256").update(directory).digest().readUInt32LE() % COUNT);
 }
+
+export function isHostUser(uid: number): boolean {
+  return uid >= FIRST && uid < FIRST + COUNT;
+}

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { AidoError } from "@aido/sdk/protocol";
 import type {
+  CommittedImage,
   Container,
   ContainerSpec,
   ContainerUsage,
@@ -13,6 +14,7 @@ import { removeTree } from "../../core/sandbox/remove-tree.ts";
 import { Cgroup } from "./cgroup.ts";
 import { type CgroupHierarchy, findCgroupHierarchy } from "./cgroup-hierarchy.ts";
 import { checkSpec } from "./check-spec.ts";
+import { CommittedArchives } from "./committed-archives.ts";
 import { connectSocket } from "./connect-socket.ts";
 import { ensureProgram } from "./ensure-packages.ts";
 import { hostRuntime, VISIBLE_PATH } from "./host-image.ts";
@@ -52,11 +54,13 @@ export class LocalDriver implements Driver {
   readonly name = "local";
   readonly #options: LocalDriverOptions;
   readonly #isRoot = process.getuid?.() === 0;
+  readonly #archives: CommittedArchives;
   readonly #cgroups: CgroupHierarchy | undefined = findCgroupHierarchy();
   #machine: Promise<Machine> | undefined;
 
   constructor(options: LocalDriverOptions) {
     this.#options = options;
+    this.#archives = new CommittedArchives(options.root);
   }
 
   async capabilities(signal?: AbortSignal): Promise<DriverCapabilities> {
@@ -85,6 +89,9 @@ export class LocalDriver implements Driver {
     return await this.#change(spec.sandboxId, signal, async () => {
       const existing = readState(paths.directory);
       if (existing !== undefined) return this.#container(existing);
+      if (spec.committed !== undefined) {
+        await this.#archives.unpack(spec.committed, spec.sandboxId, paths.work, signal);
+      }
       const state = await prepareSandbox(spec, paths, machine);
       writeState(paths.directory, state);
       return this.#container(state);
@@ -147,6 +154,28 @@ export class LocalDriver implements Driver {
       .filter((entry) => !entry.startsWith("."))
       .flatMap((entry) => readState(join(this.#options.root, entry)) ?? [])
       .map((state) => this.#container(state));
+  }
+
+  async commit(sandboxId: string, signal?: AbortSignal): Promise<CommittedImage> {
+    const paths = this.#paths(sandboxId);
+    return await this.#change(sandboxId, signal, async () => {
+      if (livingSupervisor(this.#require(sandboxId), paths) !== undefined) {
+        throw new AidoError("CONTAINER_BUSY", `Sandbox ${sandboxId} runs, and its files may change`, {
+          hint: "Stop it first.",
+          details: { id: sandboxId },
+        });
+      }
+      return await this.#archives.pack(sandboxId, paths.work, signal);
+    });
+  }
+
+  async removeImage(reference: string): Promise<boolean> {
+    await this.#archives.remove(reference);
+    return true;
+  }
+
+  async committedImages(sandboxId?: string): Promise<readonly CommittedImage[]> {
+    return await this.#archives.list(sandboxId);
   }
 
   async connect(sandboxId: string, signal?: AbortSignal): Promise<Duplex> {

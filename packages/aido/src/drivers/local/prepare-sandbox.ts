@@ -1,8 +1,8 @@
-import { chownSync, mkdirSync } from "node:fs";
+import { chownSync, lstatSync, mkdirSync } from "node:fs";
 import type { ContainerSpec } from "../../core/driver/driver.ts";
 import { nameFiles, toHostname, writeReadable } from "./etc-files.ts";
 import { giveToUser } from "./give-to-user.ts";
-import { hostUser } from "./host-user.ts";
+import { hostUser, isHostUser } from "./host-user.ts";
 import type { Machine } from "./machine.ts";
 import type { SandboxPaths } from "./sandbox-paths.ts";
 import type { SandboxState } from "./sandbox-state.ts";
@@ -15,7 +15,7 @@ export async function prepareSandbox(
   paths: SandboxPaths,
   machine: Pick<Machine, "isRoot" | "userNamespaces">,
 ): Promise<SandboxState> {
-  const hostUid = machine.isRoot ? hostUser(paths.directory) : undefined;
+  const hostUid = machine.isRoot ? (ownerOf(paths.work) ?? hostUser(paths.directory)) : undefined;
   const user =
     machine.userNamespaces || hostUid === undefined
       ? (spec.user ?? DEFAULT_USER)
@@ -37,4 +37,10 @@ export async function prepareSandbox(
     start: undefined,
     end: undefined,
   };
+}
+
+/** Files that came from a committed image have their owner already, another one if the data directory has moved. */
+function ownerOf(directory: string): number | undefined {
+  const uid = lstatSync(directory, { throwIfNoEntry: false })?.uid;
+  return uid !== undefined && isHostUser(uid) ? uid : undefined;
 }
