@@ -1,5 +1,6 @@
 import type { History } from "./history.ts";
 import type {
+  CreatedSandbox,
   CreateSandbox,
   EvidenceEntry,
   EvidenceVerdict,
@@ -38,7 +39,7 @@ export interface Sandboxes {
   create(
     request: CreateSandbox,
     options?: { signal?: AbortSignal; onProgress?: Progress },
-  ): Promise<SandboxInfo>;
+  ): Promise<CreatedSandbox>;
   get(sandbox: string): Promise<SandboxInfo>;
   /** Newest first. */
   list(filter?: SandboxFilter): Promise<readonly SandboxInfo[]>;

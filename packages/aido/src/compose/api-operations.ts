@@ -39,7 +39,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
   // Ends are noticed as they happen, so a command need not ask the engine first whether its sandbox runs.
   const known: SandboxLookup = {
     sandboxes: {
-      get: async (reference) => toSandboxInfo(await aido.sandboxes.resolve(reference)),
+      get: async (reference) => toSandboxInfo(await aido.sandboxes.resolve(reference), aido.address),
       list: (filter) => aido.sandboxes.list(filter),
     },
   };

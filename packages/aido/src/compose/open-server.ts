@@ -132,6 +132,7 @@ async function serve(
     metrics.close();
     throw thrown;
   });
+  aido.address.listensOn(Number(new URL(server.url).port || 80));
   return {
     url: server.url,
     driver: aido.driver.name,

@@ -38,6 +38,7 @@ export async function wire(
     histories,
     tracking,
     ports,
+    addresses,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -53,6 +54,7 @@ export async function wire(
     import("../core/history/history-service.ts"),
     import("../core/history/tracked-execs.ts"),
     import("../core/ports/port-service.ts"),
+    import("../core/access/public-address.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -64,12 +66,15 @@ export async function wire(
   const shared = { driver, store, dataDir, evidence, supervisors, clock, logger, newId };
   const begin = (record: SandboxRecord) => (record.history ? history.begin(record) : Promise.resolve());
   let pool: SandboxPool | undefined;
+  const { publicUrl: url, port } = config.serve;
+  const address = new addresses.PublicAddress({ url, host: config.sidecar.publicHost, port });
   const sandboxService = new sandboxes.SandboxService({
     ...shared,
     processes,
     profile: config.profile,
     onCreated: begin,
     pool: () => pool,
+    address,
     overrides: {
       image: config.defaultImage,
       limits: config.limits,
@@ -112,5 +117,6 @@ export async function wire(
     supervisors,
     driver,
     store,
+    address,
   });
 }

@@ -16,6 +16,7 @@ export interface ServeConfig {
   readonly jwksUrl: string | undefined;
   readonly jwtIssuer: string | undefined;
   readonly jwtAudience: string | undefined;
+  readonly publicUrl: string | undefined;
 }
 
 export interface SidecarConfig {
@@ -95,6 +96,7 @@ export function toConfig(values: Values, cwd: string): Config {
       jwksUrl: values["serve.jwksUrl"],
       jwtIssuer: values["serve.jwtIssuer"],
       jwtAudience: values["serve.jwtAudience"],
+      publicUrl: values["serve.publicUrl"],
     }),
     sidecar: Object.freeze({
       image: values["sidecar.image"],

@@ -59,6 +59,7 @@ export interface Values {
   "serve.jwksUrl": string | undefined;
   "serve.jwtIssuer": string | undefined;
   "serve.jwtAudience": string | undefined;
+  "serve.publicUrl": string | undefined;
   logLevel: LogLevel;
   logFormat: "auto" | "json" | "text";
   json: boolean;
@@ -172,13 +173,14 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
   "sidecar.image": {
     kind: text,
     default: "ghcr.io/tangle-network/sidecar:latest",
-    description: "Image of sidecar sandboxes.",
+    description:
+      "Image of sidecar sandboxes that name none. The default one is used where the engine has it, else ubuntu:22.04; the local driver gives the host's programs.",
     variables: { SIDECAR_IMAGE: text },
   },
   "sidecar.publicHost": {
     kind: text,
     default: "127.0.0.1",
-    description: "Host in the addresses that sidecar sandboxes are known by.",
+    description: "Host in the addresses of sandboxes' sidecar APIs; `serve.publicUrl` comes before it.",
     variables: { SIDECAR_PUBLIC_HOST: text },
   },
   "sidecar.httpPort": {
@@ -290,6 +292,11 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
   },
   "serve.jwtIssuer": { kind: text, default: undefined, description: "Issuer that tokens must name." },
   "serve.jwtAudience": { kind: text, default: undefined, description: "Audience that tokens must name." },
+  "serve.publicUrl": {
+    kind: url,
+    default: undefined,
+    description: "Where callers reach the server, when a proxy stands before it. Sidecar addresses begin so.",
+  },
   logLevel: {
     kind: oneOf("debug", "info", "warn", "error", "silent"),
     default: "warn",

@@ -1,4 +1,5 @@
 import type { Aido } from "@aido/sdk";
+import type { PublicAddress } from "./access/public-address.ts";
 import type { Driver } from "./driver/driver.ts";
 import type { EvidenceLog } from "./evidence/evidence-log.ts";
 import type { FileService } from "./files/file-service.ts";
@@ -26,6 +27,7 @@ export interface CoreParts {
   readonly recover: (sandboxId: string) => Promise<void>;
   readonly driver: Driver;
   readonly store: Store;
+  readonly address: PublicAddress;
 }
 
 /** Aido in this process. Whoever makes the parts hands them over: closing ends them all, and no sandbox. */
@@ -39,6 +41,7 @@ export class CoreAido implements Aido {
   readonly ports: PortService;
   readonly driver: Driver;
   readonly store: Store;
+  readonly address: PublicAddress;
   readonly #supervisors: Supervisors;
   readonly #recover: (sandboxId: string) => Promise<void>;
   readonly #openPool: CoreParts["openPool"];
@@ -54,6 +57,7 @@ export class CoreAido implements Aido {
     this.ports = parts.ports;
     this.driver = parts.driver;
     this.store = parts.store;
+    this.address = parts.address;
     this.#supervisors = parts.supervisors;
     this.#recover = parts.recover;
     this.#openPool = parts.openPool;

@@ -29,6 +29,7 @@ export function sandboxToWire(sandbox: SandboxInfo): SandboxReply {
     idleTimeoutMs: sandbox.idleTimeoutMs,
     autoResume: sandbox.autoResume,
     lastActivityAt: sandbox.lastActivityAt.toISOString(),
+    sidecarUrl: sandbox.sidecarUrl ?? null,
   };
 }
 

@@ -12,6 +12,13 @@ export function lifeContract({ make, isolates }: DriverSuite): void {
     expect(capabilities.networks).toContain("none");
   });
 
+  test("tells the images it has from those it lacks", async () => {
+    await using backend = await make();
+    const { driver } = backend;
+    expect(await driver.hasImage(specOf(backend).image)).toBe(true);
+    if (isolates) expect(await driver.hasImage("registry.invalid/nobody/nothing:0")).toBe(false);
+  });
+
   test("S0-2 S0-3 S0-41 a sandbox is made, started, stopped, started again and removed", async () => {
     await using backend = await make();
     const { driver } = backend;

@@ -25,6 +25,7 @@ export function sandboxRecord(id: string, changes: Partial<SandboxRecord> = {}):
     mounts: [],
     ttlMs: 0,
     supervisorToken: "00".repeat(32),
+    tokenHash: undefined,
     createdAt: new Date(START),
     startedAt: undefined,
     stoppedAt: undefined,

@@ -32,6 +32,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
         privileged: true,
         history: false,
         ttlMs: 5_000_000_000_000,
+        tokenHash: "ab".repeat(32),
         startedAt: new Date(START + 1),
         stoppedAt: new Date(START + 2),
         expiresAt: new Date(START + 3),

@@ -44,6 +44,10 @@ export class AgentDriver implements Driver {
     throw new Error("not asked for");
   }
 
+  async hasImage(): Promise<boolean> {
+    return true;
+  }
+
   async ensureImage(): Promise<void> {}
 
   async create(spec: ContainerSpec): Promise<Container> {

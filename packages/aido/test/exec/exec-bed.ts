@@ -173,6 +173,7 @@ export async function bedOn<D extends Driver>(
     mounts: [],
     ttlMs: 0,
     supervisorToken: TOKEN,
+    tokenHash: undefined,
     createdAt: clock.now(),
     startedAt: clock.now(),
     stoppedAt: undefined,

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PublicAddress } from "../../src/core/access/public-address.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import type { Driver } from "../../src/core/driver/driver.ts";
 import { EvidenceLog } from "../../src/core/evidence/evidence-log.ts";
@@ -46,6 +47,7 @@ export function sandboxBed(options: BedOptions = {}) {
       logger,
       newId,
       overrides: options.overrides,
+      address: new PublicAddress({ host: "127.0.0.1", port: 3000 }),
     });
     closers.unshift(() => service.close());
     return service;

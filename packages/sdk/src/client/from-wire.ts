@@ -25,6 +25,7 @@ export function toSandboxInfo(reply: SandboxReply): SandboxInfo {
     idleTimeoutMs: reply.idleTimeoutMs,
     autoResume: reply.autoResume,
     lastActivityAt: new Date(reply.lastActivityAt),
+    sidecarUrl: reply.sidecarUrl ?? undefined,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Progress, Sandboxes, SandboxFilter } from "../aido.ts";
 import {
   AidoError,
+  type CreatedSandbox,
   type CreateSandbox,
   isAidoError,
   type SandboxInfo,
@@ -24,21 +25,23 @@ export class HttpSandboxes implements Sandboxes {
   async create(
     request: CreateSandbox,
     options: { signal?: AbortSignal; onProgress?: Progress } = {},
-  ): Promise<SandboxInfo> {
+  ): Promise<CreatedSandbox> {
     const { id, ...body } = request;
     if (id !== undefined) throw new AidoError("UNSUPPORTED", "A server chooses the ids of its sandboxes");
     options.onProgress?.(`Waiting for ${this.#transport.url}`);
     // The same key twice makes one sandbox, so that a broken connection can be tried again.
     const headers = { "idempotency-key": crypto.randomUUID() };
+    // A token that the server makes is in its first answer only, which a broken connection loses: this one is known here.
+    const token = body.token ?? (body.profile === "sidecar" ? randomToken() : undefined);
     const reply = await this.#transport.json<SandboxReply>(PATH, {
       method: "POST",
-      json: body,
+      json: { ...body, token },
       headers,
       repeatable: true,
       slow: true,
       signal: options.signal,
     });
-    return toSandboxInfo(reply);
+    return { ...toSandboxInfo(reply), token };
   }
 
   async get(sandbox: string): Promise<SandboxInfo> {
@@ -110,4 +113,10 @@ export class HttpSandboxes implements Sandboxes {
     const call = { method: "POST" as const, json, slow: true, signal };
     return toSandboxInfo(await this.#transport.json<SandboxReply>(path, call));
   }
+}
+
+/** 32 random bytes, hex. */
+function randomToken(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(32));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

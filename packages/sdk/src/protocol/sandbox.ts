@@ -62,6 +62,8 @@ export interface CreateSandbox {
   privileged?: boolean | undefined;
   /** Whether execs that change the workspace are recorded in its history. */
   history?: boolean | undefined;
+  /** Bearer token of its sidecar API. The profile `sidecar` gets a random one when none is given; others have none. */
+  token?: string | undefined;
 }
 
 export interface SandboxInfo {
@@ -87,6 +89,14 @@ export interface SandboxInfo {
   autoResume: boolean;
   /** The last use that is known of; right to some seconds. */
   lastActivityAt: Date;
+  /** Where its sidecar API answers, while `aido serve` runs; undefined when it has none. */
+  sidecarUrl: string | undefined;
+}
+
+/** What only whoever makes a sandbox is told. */
+export interface CreatedSandbox extends SandboxInfo {
+  /** Of its sidecar API. Only a hash is kept, so it cannot be asked for again. */
+  token: string | undefined;
 }
 
 export interface SandboxStats {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { END_REASONS, ISOLATIONS, NETWORKS, PROFILES, SANDBOX_STATES } from "../protocol/sandbox.ts";
-import { cpuText, date, environment, labels, memoryText, milliseconds } from "./values.ts";
+import { cpuText, date, environment, labels, memoryText, milliseconds, sandboxToken } from "./values.ts";
 
 export const MIN_TIMEOUT_MS = 1_000;
 /** 30 days. */
@@ -49,6 +49,8 @@ export const createSandboxBody = z.strictObject({
   history: z.boolean().optional(),
   /** Dangerous: full privileges of the engine; for administrators. */
   privileged: z.boolean().optional(),
+  /** Of its sidecar API, to choose it oneself. */
+  token: sandboxToken.optional(),
 });
 export type CreateSandboxBody = z.infer<typeof createSandboxBody>;
 
@@ -77,8 +79,13 @@ export const sandboxReply = z.object({
   idleTimeoutMs: milliseconds,
   autoResume: z.boolean(),
   lastActivityAt: date,
+  /** Of the sidecar API; null when it has none. */
+  sidecarUrl: z.string().nullable(),
   resourceUsage: z.object({ cpuUsage: z.string(), memoryUsage: z.string() }).optional(),
 });
+/** The token is in the first answer to the request that made the sandbox, and nowhere else. */
+export const createdSandboxReply = sandboxReply.extend({ token: z.string().optional() });
+export type CreatedSandboxReply = z.infer<typeof createdSandboxReply>;
 export type SandboxReply = z.infer<typeof sandboxReply>;
 
 export const sandboxListQuery = z.strictObject({

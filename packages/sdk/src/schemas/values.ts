@@ -14,6 +14,10 @@ export const environment = z.record(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "names are letters, digits and underscores"),
   z.string().max(131_071),
 );
+/** As it can stand in a header. */
+export const sandboxToken = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,256}$/, "1 to 256 visible characters of ASCII, without spaces");
 export const labels = z.record(z.string().min(1).max(128), z.string().max(1024));
 export const argv = z
   .array(z.string().regex(/^[^\0]*$/, "must not contain NUL"))

@@ -76,7 +76,9 @@ test.each([
 );
 
 test("the id is the only thing on stdout", async () => {
-  const backend = fakeBackend({ sandboxes: { create: () => Promise.resolve(sandboxInfo()) } });
+  const backend = fakeBackend({
+    sandboxes: { create: async () => ({ ...sandboxInfo(), token: undefined }) },
+  });
   const context = fakeContext({ backend });
   await create(context, {});
   expect(context.stdout.text).toBe("abcd1234\n");

@@ -43,6 +43,9 @@ export async function create(context: CliContext, options: CreateOptions): Promi
     const sandbox = await aido.sandboxes.create(request, { onProgress: context.progress.show, signal });
     context.progress.clear();
     await printResult(context, sandbox, () => `${sandbox.id}\n`);
+    if (sandbox.token !== undefined) {
+      await note(context, `Sidecar API: ${sandbox.sidecarUrl}  token, shown this once: ${sandbox.token}`);
+    }
     await note(context, `Next: aido exec ${sandbox.id} -- <command>   or   aido shell ${sandbox.id}`);
     return 0;
   });

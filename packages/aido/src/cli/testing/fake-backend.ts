@@ -73,6 +73,7 @@ export function sandboxInfo(changes: Partial<SandboxInfo> = {}): SandboxInfo {
     idleTimeoutMs: 0,
     autoResume: false,
     lastActivityAt: new Date("2025-12-31T23:50:00Z"),
+    sidecarUrl: undefined,
     ...changes,
   };
 }

@@ -10,6 +10,8 @@ export interface Driver {
   readonly name: string;
   /** Asks the backend; rejects with RUNTIME_UNAVAILABLE and a hint when it does not answer. */
   capabilities(signal?: AbortSignal): Promise<DriverCapabilities>;
+  /** Whether `ensureImage` would have nothing to fetch. */
+  hasImage(image: string, signal?: AbortSignal): Promise<boolean>;
   /** Makes the image available. Resolves at once when it is there. Pulls are retried once. */
   ensureImage(
     image: string,

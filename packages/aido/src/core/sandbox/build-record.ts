@@ -1,17 +1,19 @@
-import { randomBytes } from "node:crypto";
-import type { CreateSandbox, ProfileName, ResourceLimits } from "@aido/sdk/protocol";
+import { randomBytes, randomUUID } from "node:crypto";
+import type { CreateSandbox, Network, ProfileName, ResourceLimits } from "@aido/sdk/protocol";
+import { hashToken, newToken } from "../access/sandbox-tokens.ts";
 import type { Mount } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import { TOKEN_BYTES } from "../supervisor/protocol.ts";
-import { checkRequest } from "./check-request.ts";
-import { type LifetimeDefaults, lifetimesOf } from "./lifetimes.ts";
+import { type LifetimeDefaults, lifetimesOf, type SidecarLifetimes } from "./lifetimes.ts";
 import { PROFILE_DEFAULTS } from "./profiles.ts";
 import { resolveImage } from "./resolve-image.ts";
+import type { SidecarImageOptions } from "./sidecar-image.ts";
 
 /** What the configuration changes about every profile. */
 export interface ProfileOverrides extends LifetimeDefaults {
   image?: string | undefined;
   limits?: CreateSandbox["limits"];
+  sidecar?: (SidecarLifetimes & SidecarImageOptions) | undefined;
 }
 
 export interface RecordContext {
@@ -21,14 +23,15 @@ export interface RecordContext {
   profile: ProfileName;
   overrides: ProfileOverrides;
   mounts: (sandboxId: string) => readonly Mount[];
+  /** What the driver can give; a profile that would like more gets none. */
+  networks: readonly Network[];
 }
 
 /** A checked request with its profile's defaults filled in, as a record in state `pending`. */
 export function buildRecord(request: CreateSandbox, context: RecordContext): SandboxRecord {
-  checkRequest(request);
-  const id = request.id ?? context.newId();
   const profileName = request.profile ?? context.profile;
   const profile = PROFILE_DEFAULTS[profileName];
+  const id = request.id ?? (profile.hasSidecar ? `sandbox-${randomUUID()}` : context.newId());
   const limits = defined(request.limits ?? {});
   return {
     id,
@@ -44,7 +47,7 @@ export function buildRecord(request: CreateSandbox, context: RecordContext): San
     user: request.user,
     env: { ...request.env },
     imageEnv: {},
-    network: request.network ?? profile.network,
+    network: request.network ?? (context.networks.includes(profile.network) ? profile.network : "none"),
     limits: { ...profile.limits, ...defined(context.overrides.limits ?? {}), ...limits },
     privileged: request.privileged ?? false,
     history: request.history ?? false,
@@ -54,11 +57,18 @@ export function buildRecord(request: CreateSandbox, context: RecordContext): San
     autoResume: request.autoResume ?? false,
     lastActivityAt: context.now,
     supervisorToken: randomBytes(TOKEN_BYTES).toString("hex"),
+    tokenHash: request.token === undefined ? undefined : hashToken(request.token),
     createdAt: context.now,
     startedAt: undefined,
     stoppedAt: undefined,
     expiresAt: undefined,
   };
+}
+
+/** Made before the record is, because the record has only its hash. */
+export function withToken(request: CreateSandbox, profile: ProfileName = "aido"): CreateSandbox {
+  const { hasSidecar } = PROFILE_DEFAULTS[request.profile ?? profile];
+  return request.token === undefined && hasSidecar ? { ...request, token: newToken() } : request;
 }
 
 /** A key that is present but undefined must not hide a default. */

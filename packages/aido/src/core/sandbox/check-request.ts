@@ -33,6 +33,7 @@ export function checkRequest(request: CreateSandbox): void {
   checkLimits(request.limits ?? {});
   if (request.ttlMs !== undefined) checkTtl(request.ttlMs);
   if (request.idleTimeoutMs !== undefined) checkIdleTimeout(request.idleTimeoutMs);
+  if (request.token !== undefined) checkToken(request.token);
 }
 
 export function checkTtl(ttlMs: number): void {
@@ -45,6 +46,12 @@ function checkIdleTimeout(idleTimeoutMs: number): void {
   if (idleTimeoutMs === 0 || isWhole(idleTimeoutMs, MIN_IDLE_MS, MAX_TTL_MS)) return;
   const text = "The idle timeout must be a whole number of milliseconds, at least a second; 0 means never";
   throw invalid("idleTimeoutMs", text);
+}
+
+/** Never shown, not even when it is refused. */
+function checkToken(token: string): void {
+  if (/^[\x21-\x7e]{1,256}$/.test(token)) return;
+  throw invalid("token", "The token must be 1 to 256 visible characters of ASCII, without spaces");
 }
 
 function checkName(field: "id" | "name", value: string): void {

@@ -11,6 +11,8 @@ export interface Profile {
   readonly limits: ResourceLimits;
   /** Container names are this and the sandbox's id. */
   readonly namePrefix: string;
+  /** Its sandboxes always have the sidecar API, with a token of their own. */
+  readonly hasSidecar: boolean;
 }
 
 const LIMITS: ResourceLimits = {
@@ -29,6 +31,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     network: "none",
     limits: LIMITS,
     namePrefix: "aido-",
+    hasSidecar: false,
   },
   server: {
     image: "ubuntu:22.04",
@@ -36,6 +39,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     network: "none",
     limits: { ...LIMITS, cpus: 0.5 },
     namePrefix: "sandbox-",
+    hasSidecar: false,
   },
   sidecar: {
     image: "ubuntu:22.04",
@@ -43,6 +47,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     network: "bridge",
     limits: { ...LIMITS, memoryBytes: 2 * GIB, pids: 512 },
     namePrefix: "sidecar-",
+    hasSidecar: true,
   },
   swarm: {
     image: "ubuntu:22.04",
@@ -50,6 +55,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     network: "bridge",
     limits: { ...LIMITS, cpus: 2, memoryBytes: 4 * GIB, pids: 512, diskBytes: 8 * GIB },
     namePrefix: "aimi-",
+    hasSidecar: false,
   },
   agent: {
     image: "oven/bun:latest",
@@ -57,5 +63,6 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     network: "bridge",
     limits: { ...LIMITS, memoryBytes: 2 * GIB, pids: 512 },
     namePrefix: "coding-agent-",
+    hasSidecar: false,
   },
 };

@@ -6,7 +6,14 @@ import { removeTree } from "./remove-tree.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 
 /** Kept of a destroyed sandbox: what it was, not what it held. */
-const FORGET: SandboxPatch = { env: {}, imageEnv: {}, mounts: [], supervisorToken: "", expiresAt: undefined };
+const FORGET: SandboxPatch = {
+  env: {},
+  imageEnv: {},
+  mounts: [],
+  supervisorToken: "",
+  tokenHash: undefined,
+  expiresAt: undefined,
+};
 
 /** The ways a sandbox comes to its end, each safe to repeat and to be interrupted. */
 export class SandboxEnder {

@@ -1,6 +1,7 @@
 import type { Progress, Sandboxes, SandboxFilter } from "@aido/sdk";
 import {
   AidoError,
+  type CreatedSandbox,
   type CreateSandbox,
   type EndReason,
   isAidoError,
@@ -9,11 +10,13 @@ import {
 } from "@aido/sdk/protocol";
 import type { DriverCapabilities } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
+import { withToken } from "./build-record.ts";
 import { checkTtl } from "./check-request.ts";
 import { ContainerLauncher } from "./container-launcher.ts";
 import { DiskWatchdog } from "./disk-watchdog.ts";
 import { lifetimesOf } from "./lifetimes.ts";
 import { Reconciler } from "./reconciler.ts";
+import { refuseForeign } from "./refuse-foreign.ts";
 import { SandboxClaims } from "./sandbox-claims.ts";
 import { SandboxEnder } from "./sandbox-ender.ts";
 import { SandboxFinder } from "./sandbox-finder.ts";
@@ -61,11 +64,12 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   async create(
     request: CreateSandbox,
     options: { signal?: AbortSignal; onProgress?: Progress } = {},
-  ): Promise<SandboxInfo> {
+  ): Promise<CreatedSandbox> {
     const pool = this.#deps.pool?.();
-    const create = () => this.#starter.create(request, options);
-    const record = (await pool?.claim(request, options.signal)) ?? (await (pool?.beside(create) ?? create()));
-    return toSandboxInfo(this.#watched(record));
+    const wanted = withToken(request, this.#deps.profile);
+    const create = () => this.#starter.create(wanted, options);
+    const record = (await pool?.claim(wanted, options.signal)) ?? (await (pool?.beside(create) ?? create()));
+    return { ...this.#info(this.#watched(record)), token: wanted.token };
   }
 
   /** A checked request as a record that nobody has been told of. */
@@ -134,7 +138,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   async get(sandbox: string): Promise<SandboxInfo> {
-    return toSandboxInfo(await this.#fresh(sandbox));
+    return this.#info(await this.#fresh(sandbox));
   }
 
   async list(filter: SandboxFilter = {}): Promise<readonly SandboxInfo[]> {
@@ -144,13 +148,13 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     const cursor = filter.before;
     const before =
       cursor === undefined ? undefined : ((await sandboxes.get(cursor)) ?? (await this.resolve(cursor))).id;
-    return (await sandboxes.list({ ...filter, before })).map(toSandboxInfo);
+    return (await sandboxes.list({ ...filter, before })).map((record) => this.#info(record));
   }
 
   async start(sandbox: string, signal?: AbortSignal): Promise<SandboxInfo> {
     const record = await this.#fresh(sandbox);
-    this.#refuseForeign(record);
-    return toSandboxInfo(this.#watched(await this.#starter.start(record.id, { signal })));
+    refuseForeign(record, this.#deps.driver.name);
+    return this.#info(this.#watched(await this.#starter.start(record.id, { signal })));
   }
 
   async stop(
@@ -168,7 +172,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
         await this.#ender.markEnded(id, reason === "lost" ? "stopped" : reason);
       });
     }
-    return toSandboxInfo(await this.#own(id));
+    return this.#info(await this.#own(id));
   }
 
   async destroy(sandbox: string, signal?: AbortSignal): Promise<void> {
@@ -205,7 +209,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     }
     await store.sandboxes.update(record.id, { ttlMs, expiresAt });
     await evidence.append(record.id, "sandbox.ttl", { ttlMs });
-    return toSandboxInfo({ ...record, ttlMs, expiresAt });
+    return this.#info({ ...record, ttlMs, expiresAt });
   }
 
   async stats(sandbox: string): Promise<SandboxStats> {
@@ -220,7 +224,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
 
   async resolveRunning(reference: string): Promise<SandboxRecord> {
     const record = await this.#finder.resolveRunning(reference);
-    this.#refuseForeign(record);
+    refuseForeign(record, this.#deps.driver.name);
     this.#watchdog.watch(record);
     return record;
   }
@@ -246,6 +250,10 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     await this.#watchdog.close();
   }
 
+  #info(record: SandboxRecord): SandboxInfo {
+    return toSandboxInfo(record, this.#deps.address);
+  }
+
   #watched(record: SandboxRecord): SandboxRecord {
     this.#watchdog.watch(record);
     return record;
@@ -269,7 +277,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   async #findForDestroy(sandbox: string): Promise<SandboxRecord> {
     const deleted = await this.#deps.store.sandboxes.get(sandbox);
     const record = deleted ?? (await this.resolve(sandbox));
-    this.#refuseForeign(record);
+    refuseForeign(record, this.#deps.driver.name);
     return record;
   }
 
@@ -281,16 +289,8 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
 
   async #own(id: string): Promise<SandboxRecord> {
     const record = (await this.#deps.store.sandboxes.get(id)) ?? (await this.resolve(id));
-    this.#refuseForeign(record);
+    refuseForeign(record, this.#deps.driver.name);
     return record;
-  }
-
-  #refuseForeign(record: SandboxRecord): void {
-    const { id, driver, state } = record;
-    if (driver === this.#deps.driver.name || state === "deleted") return;
-    const message = `Sandbox ${id} was made with the ${driver} driver; aido is using ${this.#deps.driver.name}`;
-    const hint = `Add \`--driver ${driver}\`.`;
-    throw new AidoError("RUNTIME_UNAVAILABLE", message, { hint, details: { id, driver } });
   }
 
   #able(): Promise<DriverCapabilities> {

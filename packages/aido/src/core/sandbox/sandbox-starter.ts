@@ -1,16 +1,20 @@
 import { mkdir } from "node:fs/promises";
 import type { Progress } from "@aido/sdk";
 import { AidoError, type CreateSandbox, type ProfileName, toAidoError } from "@aido/sdk/protocol";
+import type { PublicAddress } from "../access/public-address.ts";
 import type { DriverCapabilities } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import { buildRecord, type ProfileOverrides } from "./build-record.ts";
 import { checkCapabilities } from "./check-capabilities.ts";
+import { checkRequest } from "./check-request.ts";
 import type { ContainerLauncher } from "./container-launcher.ts";
+import { PROFILE_DEFAULTS } from "./profiles.ts";
 import type { SandboxClaims } from "./sandbox-claims.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 import type { SandboxEnder } from "./sandbox-ender.ts";
 import type { LaunchOptions, PrepareOptions } from "./sandbox-lifecycle.ts";
 import type { SandboxPool } from "./sandbox-pool.ts";
+import { sidecarImage } from "./sidecar-image.ts";
 
 export interface StarterOptions extends SandboxDeps {
   /** Short, unique, safe in file and container names. */
@@ -19,6 +23,8 @@ export interface StarterOptions extends SandboxDeps {
   readonly overrides?: ProfileOverrides | undefined;
   /** Asked at each create: a server opens its pool when everything else is there. */
   readonly pool?: (() => SandboxPool | undefined) | undefined;
+  /** Where callers find the server, for the addresses that sandboxes are known by. */
+  readonly address?: PublicAddress | undefined;
   /** The first look at a new sandbox, before anybody else can use it. */
   readonly onCreated?: ((record: SandboxRecord) => Promise<void>) | undefined;
 }
@@ -127,16 +133,31 @@ export class SandboxStarter {
   async build(request: CreateSandbox, options: PrepareOptions = {}): Promise<SandboxRecord> {
     const { driver, clock, newId, profile = "aido", overrides = {} } = this.#deps;
     const mounts = options.mounts ?? (() => []);
-    const record = buildRecord(request, {
-      driver: driver.name,
-      now: clock.now(),
-      newId,
-      profile,
-      overrides,
-      mounts,
-    });
-    checkCapabilities(record, await this.#parts.capabilities());
+    checkRequest(request);
+    const capabilities = await this.#parts.capabilities();
+    const image = request.image ?? (await this.#profileImage(request.profile ?? profile, capabilities));
+    const record = buildRecord(
+      { ...request, image },
+      {
+        driver: driver.name,
+        now: clock.now(),
+        newId,
+        profile,
+        overrides,
+        mounts,
+        networks: capabilities.networks,
+      },
+    );
+    checkCapabilities(record, capabilities);
     return record;
+  }
+
+  /** Undefined when the configuration's or the profile's own will do. */
+  async #profileImage(profile: ProfileName, capabilities: DriverCapabilities): Promise<string | undefined> {
+    const { driver, overrides } = this.#deps;
+    if (!PROFILE_DEFAULTS[profile].hasSidecar) return undefined;
+    const options = { ...overrides?.sidecar, defaultImage: overrides?.image };
+    return await sidecarImage(driver, capabilities, options);
   }
 
   async #insert(record: SandboxRecord, actor: string | undefined): Promise<void> {

@@ -1,8 +1,9 @@
 import type { SandboxInfo } from "@aido/sdk/protocol";
+import type { PublicAddress } from "../access/public-address.ts";
 import type { SandboxRecord } from "../store/store.ts";
 
 /** What front ends see of a record: no token, no environment, no mounts. */
-export function toSandboxInfo(record: SandboxRecord): SandboxInfo {
+export function toSandboxInfo(record: SandboxRecord, address: PublicAddress | undefined): SandboxInfo {
   return {
     id: record.id,
     name: record.name,
@@ -24,5 +25,6 @@ export function toSandboxInfo(record: SandboxRecord): SandboxInfo {
     idleTimeoutMs: record.idleTimeoutMs,
     autoResume: record.autoResume,
     lastActivityAt: record.lastActivityAt,
+    sidecarUrl: record.tokenHash === undefined ? undefined : address?.sidecar(record.id),
   };
 }

@@ -57,6 +57,8 @@ export interface SandboxRecord {
   lastActivityAt: Date;
   /** Shared with the supervisor only: 32 random bytes, hex. */
   supervisorToken: string;
+  /** SHA-256 of its sidecar API's token, hex; undefined when it has no such API. */
+  tokenHash: string | undefined;
   createdAt: Date;
   startedAt: Date | undefined;
   stoppedAt: Date | undefined;
@@ -83,6 +85,7 @@ export type SandboxPatch = Partial<
     | "privileged"
     | "mounts"
     | "supervisorToken"
+    | "tokenHash"
   >
 >;
 

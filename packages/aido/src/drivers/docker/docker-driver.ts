@@ -10,6 +10,7 @@ import type {
   Driver,
   DriverCapabilities,
 } from "../../core/driver/driver.ts";
+import { checkImageName } from "./check-image-name.ts";
 import { CommittedImages } from "./committed-images.ts";
 import { connectExec } from "./connect-exec.ts";
 import { connectSocket } from "./connect-socket.ts";
@@ -17,7 +18,7 @@ import { ContainerIndex, type Place } from "./container-index.ts";
 import { removeContainer, startContainer, stopContainer } from "./container-life.ts";
 import { createContainer } from "./create-container.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
-import { ensureImage, type PullOptions } from "./pull-image.ts";
+import { ensureImage, hasImage, type PullOptions } from "./pull-image.ts";
 import { toCapabilities } from "./to-capabilities.ts";
 import { UsageReader } from "./usage-reader.ts";
 import { waitForSupervisor } from "./wait-for-supervisor.ts";
@@ -63,6 +64,11 @@ export class DockerDriver implements Driver {
       hasBridge: networks.some((network) => network.Name === "bridge" && network.Driver === "bridge"),
       local: engine.address.local,
     });
+  }
+
+  async hasImage(image: string, signal?: AbortSignal): Promise<boolean> {
+    checkImageName(image);
+    return await hasImage(this.#engine, image, signal);
   }
 
   ensureImage(image: string, options: PullOptions = {}): Promise<void> {

@@ -37,7 +37,11 @@ function isRetriable(thrown: unknown, signal: AbortSignal | undefined): boolean 
   return isAidoError(thrown, "IMAGE_PULL_FAILED") || isAidoError(thrown, "IMAGE_NOT_FOUND");
 }
 
-async function hasImage(engine: Engine, image: string, signal: AbortSignal | undefined): Promise<boolean> {
+export async function hasImage(
+  engine: Engine,
+  image: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   const action = { doing: `looking for image ${image}`, image };
   try {
     await engine.call(

@@ -95,9 +95,13 @@ export class FakeDriver implements Driver, AsyncDisposable {
     };
   }
 
+  async hasImage(image: string): Promise<boolean> {
+    return this.#options.images?.includes(image) ?? true;
+  }
+
   async ensureImage(image: string): Promise<void> {
     this.#maybeFail("ensureImage");
-    if (this.#options.images !== undefined && !this.#options.images.includes(image)) {
+    if (!(await this.hasImage(image))) {
       throw new AidoError("IMAGE_NOT_FOUND", `There is no image ${image}`);
     }
   }

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { AidoError } from "@aido/sdk/protocol";
+import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type {
   CommittedImage,
   Container,
@@ -17,6 +17,7 @@ import { checkSpec } from "./check-spec.ts";
 import { CommittedArchives } from "./committed-archives.ts";
 import { connectSocket } from "./connect-socket.ts";
 import { ensureProgram } from "./ensure-packages.ts";
+import { findProgram } from "./find-program.ts";
 import { hostRuntime, VISIBLE_PATH } from "./host-image.ts";
 import { examineMachine, type Machine, toCapabilities } from "./machine.ts";
 import { prepareSandbox } from "./prepare-sandbox.ts";
@@ -66,6 +67,16 @@ export class LocalDriver implements Driver {
   async capabilities(signal?: AbortSignal): Promise<DriverCapabilities> {
     signal?.throwIfAborted();
     return toCapabilities(await this.#examine());
+  }
+
+  async hasImage(image: string): Promise<boolean> {
+    try {
+      const runtime = hostRuntime(image);
+      return runtime === undefined || findProgram(runtime.program, VISIBLE_PATH) !== undefined;
+    } catch (thrown) {
+      if (isAidoError(thrown, "IMAGE_NOT_FOUND")) return false;
+      throw thrown;
+    }
   }
 
   async ensureImage(

@@ -1,13 +1,16 @@
 import type { Aido } from "@aido/sdk";
 import {
   AidoError,
+  type CreatedSandbox,
   type CreateSandbox,
   isAidoError,
   SANDBOX_STATES,
+  type SandboxInfo,
   type SandboxState,
 } from "@aido/sdk/protocol";
 import {
   type CreateSandboxBody,
+  createdSandboxReply,
   createSandboxBody,
   deletedReply,
   sandboxListQuery,
@@ -55,20 +58,31 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       summary: "Make and start a sandbox",
       scope: "write",
       body: createSandboxBody,
-      replies: { 201: { schema: sandboxReply, description: "It runs and takes commands" } },
+      replies: {
+        201: {
+          schema: createdSandboxReply,
+          description: "It runs and takes commands; the token is shown this once",
+        },
+      },
       handle: async ({ body, request, http }) => {
         refuseOwnLabels(body.labels);
         refusePrivileges(request.principal, body);
         const { owner } = request.principal;
         const key = http.req.header("idempotency-key");
-        return idempotent(deps.idempotency, { owner, key, operation: "createSandbox", body }, async () => {
+        let made: CreatedSandbox | undefined;
+        const asked = { owner, key, operation: "createSandbox", body };
+        const response = await idempotent(deps.idempotency, asked, async () => {
           const labels = { ...body.labels, ...ownerLabels(request.principal) };
           const sandbox = await deps.quota(request.principal, () =>
             aido.sandboxes.create({ ...toCreateSandbox(body), labels }, { signal: request.signal }),
           );
           request.sandboxId = sandbox.id;
-          return http.json({ ...sandboxToWire(sandbox), status: "created" }, 201);
+          made = sandbox;
+          return http.json(createdToWire(sandbox), 201);
         });
+        // Put in after the answer was kept for repeated requests: the token itself is stored nowhere.
+        if (made?.token === undefined) return response;
+        return http.json({ ...createdToWire(made), token: made.token }, 201);
       },
     }),
     operation({
@@ -202,6 +216,10 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
   ];
 }
 
+function createdToWire(sandbox: SandboxInfo) {
+  return { ...sandboxToWire(sandbox), status: "created" as const };
+}
+
 /** The wire's units (text with k, m, g; milliseconds) become bytes and numbers here and nowhere else. */
 export function toCreateSandbox(body: CreateSandboxBody): CreateSandbox {
   const { options, image, ...rest } = body;
@@ -213,7 +231,7 @@ export function toCreateSandbox(body: CreateSandboxBody): CreateSandbox {
     ...rest,
     profile,
     history: rest.history ?? true,
-    image: image ?? "bash",
+    image: image ?? (rest.profile === "sidecar" ? undefined : "bash"),
     limits,
     // A sidecar's life is the operator's to set.
     ttlMs: rest.ttlMs ?? options?.timeout ?? (profile === "sidecar" ? undefined : DEFAULT_TIMEOUT_MS),

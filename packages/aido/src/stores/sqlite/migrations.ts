@@ -177,4 +177,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX sandboxes_idle ON sandboxes (last_activity_at + idle_timeout_ms)
     WHERE state = 'running' AND idle_timeout_ms > 0;
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN token_hash TEXT;
+  `,
 ];

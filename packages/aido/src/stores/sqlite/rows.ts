@@ -75,6 +75,7 @@ export const SANDBOX_COLUMNS: Columns<SandboxRecord> = {
   autoResume: flag("auto_resume"),
   lastActivityAt: date("last_activity_at"),
   supervisorToken: text("supervisor_token"),
+  tokenHash: optionalText("token_hash"),
   createdAt: date("created_at"),
   startedAt: optionalDate("started_at"),
   stoppedAt: optionalDate("stopped_at"),

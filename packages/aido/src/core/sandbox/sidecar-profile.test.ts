@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
+import { SandboxTokens } from "../access/sandbox-tokens.ts";
+import { sidecarImage } from "./sidecar-image.ts";
+
+const UUID = /^sandbox-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+test("S2-5 S2-70 S2-71 a sidecar sandbox has an id, an address, a workspace and a token of its own", async () => {
+  await using bed = sandboxBed();
+  const one = await bed.sandboxes.create({ profile: "sidecar" });
+  const two = await bed.sandboxes.create({ profile: "sidecar" });
+  expect(one).toMatchObject({ id: expect.stringMatching(UUID), workdir: "/home/agent" });
+  expect(one.sidecarUrl).toBe(`http://127.0.0.1:3000/sidecar/${one.id}`);
+  expect(one.token).toMatch(/^[0-9a-f]{64}$/);
+  expect(two.token).not.toBe(one.token);
+  expect(await bed.driver.inspect(one.id)).toMatchObject({ user: { uid: 1000, gid: 1000 } });
+  expect(await bed.sandboxes.get(one.id)).not.toHaveProperty("token");
+});
+
+test("S2-10 each sidecar sandbox has one container, named after it", async () => {
+  await using bed = sandboxBed();
+  const one = await bed.sandboxes.create({ profile: "sidecar" });
+  await bed.sandboxes.stop(one.id);
+  await bed.sandboxes.start(one.id);
+  expect((await bed.driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([one.id]);
+});
+
+test("other profiles have no sidecar unless a token is given", async () => {
+  await using bed = sandboxBed();
+  const plain = await bed.sandboxes.create({});
+  expect(plain).toMatchObject({ token: undefined, sidecarUrl: undefined });
+  const chosen = await bed.sandboxes.create({ token: "my-own" });
+  expect(chosen).toMatchObject({ token: "my-own", sidecarUrl: expect.stringContaining(chosen.id) });
+  expect(await new SandboxTokens(bed.store.sandboxes).verify(chosen.id, "my-own")).toBe(true);
+});
+
+test("S2-72 a token survives stop and start, and goes with the sandbox", async () => {
+  await using bed = sandboxBed();
+  const tokens = new SandboxTokens(bed.store.sandboxes);
+  const { id, token = "" } = await bed.sandboxes.create({ profile: "sidecar" });
+  await bed.sandboxes.stop(id);
+  expect(await tokens.verify(id, token)).toBe(true);
+  await bed.sandboxes.start(id);
+  expect(await tokens.verify(id, token)).toBe(true);
+  await bed.sandboxes.destroy(id);
+  expect(await tokens.verify(id, token)).toBe(false);
+  expect((await bed.store.sandboxes.get(id))?.tokenHash).toBeUndefined();
+});
+
+test.each(["", "with space", "line\nbreak", "ünicode", "x".repeat(257)])(
+  "the token %j is refused without being repeated",
+  async (token) => {
+    await using bed = sandboxBed();
+    const failure = await bed.sandboxes.create({ token }).catch((thrown: unknown) => thrown as Error);
+    expect(failure).toMatchObject({ code: "VALIDATION_ERROR", details: { field: "token" } });
+    if (token !== "") expect((failure as Error).message).not.toContain(token);
+  },
+);
+
+test("a profile whose network the driver lacks gets none; one that is asked for is refused", async () => {
+  await using bed = sandboxBed({ capabilities: { networks: ["none"] } });
+  expect(await bed.sandboxes.create({ profile: "sidecar" })).toMatchObject({ network: "none" });
+  const asked = bed.sandboxes.create({ profile: "sidecar", network: "bridge" });
+  await expect(asked).rejects.toMatchObject({ code: "UNSUPPORTED" });
+});
+
+test("S2-105 S2-109 the sidecar's image is the configured one, else one that the driver has", async () => {
+  await using bed = sandboxBed();
+  const able = await bed.driver.capabilities();
+  const having = (...images: string[]) => ({ hasImage: async (image: string) => images.includes(image) });
+  const agents = "ghcr.io/tangle-network/sidecar:latest";
+  expect(await sidecarImage(having(agents), able, { image: agents })).toBe(agents);
+  expect(await sidecarImage(having("ubuntu:22.04"), able, { image: agents })).toBe("ubuntu:22.04");
+  expect(await sidecarImage(having(), able, { image: agents })).toBe("ubuntu:22.04");
+  expect(await sidecarImage(having(agents), able, { image: "my:1" })).toBe("my:1");
+  expect(await sidecarImage(having(), able, { image: agents, defaultImage: "all:1" })).toBe("all:1");
+  expect(await sidecarImage(having(), { ...able, images: false }, { image: "my:1" })).toBe("host");
+  const missing = sidecarImage(having(), able, { image: "my:1", pullImage: false });
+  await expect(missing).rejects.toMatchObject({ code: "IMAGE_NOT_FOUND" });
+});
