@@ -39,6 +39,7 @@ export async function wire(
     tracking,
     ports,
     addresses,
+    activities,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -55,6 +56,7 @@ export async function wire(
     import("../core/history/tracked-execs.ts"),
     import("../core/ports/port-service.ts"),
     import("../core/access/public-address.ts"),
+    import("../core/activity/activity.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -63,7 +65,8 @@ export async function wire(
   const processes = new identity.LinuxProcessIdentity(newId());
   const evidence = new evidences.EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor });
   const supervisors = new supervisions.Supervisors({ driver, clock, logger });
-  const shared = { driver, store, dataDir, evidence, supervisors, clock, logger, newId };
+  const activity = new activities.Activity({ sandboxes: store.sandboxes, clock, logger });
+  const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, logger, newId };
   const begin = (record: SandboxRecord) => (record.history ? history.begin(record) : Promise.resolve());
   let pool: SandboxPool | undefined;
   const { publicUrl: url, port } = config.serve;
@@ -114,6 +117,7 @@ export async function wire(
       execs: execService,
       identity: processes,
     }),
+    activity,
     supervisors,
     driver,
     store,

@@ -1,5 +1,6 @@
 import type { Aido } from "@aido/sdk";
 import type { PublicAddress } from "./access/public-address.ts";
+import type { Activity } from "./activity/activity.ts";
 import type { Driver } from "./driver/driver.ts";
 import type { EvidenceLog } from "./evidence/evidence-log.ts";
 import type { FileService } from "./files/file-service.ts";
@@ -22,6 +23,7 @@ export interface CoreParts {
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly ports: PortService;
+  readonly activity: Activity;
   readonly supervisors: Supervisors;
   readonly openPool: (specs: readonly PoolSpec[], store: PoolStore) => Promise<WarmPool>;
   readonly recover: (sandboxId: string) => Promise<void>;
@@ -39,6 +41,7 @@ export class CoreAido implements Aido {
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly ports: PortService;
+  readonly activity: Activity;
   readonly driver: Driver;
   readonly store: Store;
   readonly address: PublicAddress;
@@ -55,6 +58,7 @@ export class CoreAido implements Aido {
     this.evidence = parts.evidence;
     this.runs = parts.runs;
     this.ports = parts.ports;
+    this.activity = parts.activity;
     this.driver = parts.driver;
     this.store = parts.store;
     this.address = parts.address;
@@ -84,6 +88,7 @@ export class CoreAido implements Aido {
       await this.runs.close();
       await this.execs.close();
       await this.sandboxes.close();
+      await this.activity.close();
     } finally {
       this.#supervisors.close();
       await this.driver.close();

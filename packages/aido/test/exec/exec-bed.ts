@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Activity } from "../../src/core/activity/activity.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import type { Driver } from "../../src/core/driver/driver.ts";
@@ -91,13 +92,15 @@ export class ExecBed<D extends Driver> implements AsyncDisposable {
       logger,
       newExecId,
     });
-    const files = new FileService({ supervisors, sandboxes, evidence });
+    const activity = new Activity({ sandboxes: store.sandboxes, clock, logger });
+    const files = new FileService({ supervisors, sandboxes, evidence, activity });
     const host = {
       execs,
       files,
       supervisors,
       close: async () => {
         await execs.close();
+        await activity.close();
         supervisors.close();
       },
       die: () => supervisors.close(),
