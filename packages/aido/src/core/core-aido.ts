@@ -92,6 +92,7 @@ export class CoreAido implements Aido {
     } finally {
       this.#supervisors.close();
       await this.driver.close();
+      await this.evidence.flush();
       await this.store.close();
     }
   }

@@ -80,6 +80,9 @@ export class ExecBed<D extends Driver> implements AsyncDisposable {
       append: async (_sandboxId, event, detail = {}) => {
         this.told.push({ event, detail });
       },
+      appendSoon: (_sandboxId, event, detail) => {
+        this.told.push({ event, detail });
+      },
     };
     const newExecId = () => `exec_${++this.#ids}`;
     const execs = new ExecService({

@@ -39,11 +39,11 @@ export class SqliteSandboxes implements SandboxStore {
 
   async find(reference: string, limit: number): Promise<readonly SandboxRecord[]> {
     for (const column of ["id", "name"]) {
-      const exact = this.#db.all(
-        `SELECT * FROM sandboxes WHERE ${column} = ? AND state <> 'deleted' LIMIT 1`,
+      const exact = this.#db.first(
+        `SELECT * FROM sandboxes WHERE ${column} = ? AND state <> 'deleted'`,
         reference,
       );
-      if (exact.length > 0) return exact.map(toRecord);
+      if (exact !== undefined) return [toRecord(exact)];
     }
     if (reference.length < 2) return [];
     const rows = this.#db.all(
