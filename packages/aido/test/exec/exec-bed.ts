@@ -13,6 +13,7 @@ import type { SandboxResolver } from "../../src/core/sandbox/sandbox-resolver.ts
 import type { SandboxRecord } from "../../src/core/store/store.ts";
 import { Supervisors } from "../../src/core/supervisor/supervisors.ts";
 import { SystemClock } from "../../src/core/system-clock.ts";
+import { NO_TIER } from "../../src/core/tier/tier-fields.ts";
 import {
   createFakeDriver,
   type FakeDriver,
@@ -187,6 +188,7 @@ export async function bedOn<D extends Driver>(
     idleTimeoutMs: 0,
     autoResume: false,
     lastActivityAt: clock.now(),
+    ...NO_TIER,
   });
   await driver.create({
     ...common,
