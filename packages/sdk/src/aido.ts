@@ -1,4 +1,5 @@
 import type { History } from "./history.ts";
+import type { Jobs } from "./jobs.ts";
 import type {
   CreatedSandbox,
   CreateSandbox,
@@ -28,6 +29,7 @@ export interface Aido {
   readonly evidence: Evidence;
   readonly runs: Runs;
   readonly history: History;
+  readonly jobs: Jobs;
   close(): Promise<void>;
 }
 

@@ -7,6 +7,7 @@ export type { SandboxHistory } from "./client/sandbox-history.ts";
 export type { TransportOptions } from "./client/transport.ts";
 export * from "./framed-body.ts";
 export * from "./history.ts";
+export * from "./jobs.ts";
 export * from "./protocol/index.ts";
 export * from "./run-exec.ts";
 export * from "./runs.ts";

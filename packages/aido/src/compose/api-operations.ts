@@ -11,6 +11,7 @@ import type { Quota } from "../http/quota.ts";
 import { execRoutes } from "../http/routes/execs.ts";
 import { fileRoutes } from "../http/routes/files.ts";
 import { historyRoutes } from "../http/routes/history.ts";
+import { jobRoutes } from "../http/routes/jobs.ts";
 import { poolRoutes } from "../http/routes/pool.ts";
 import { portRoutes } from "../http/routes/ports.ts";
 import { recordRoutes } from "../http/routes/records.ts";
@@ -50,6 +51,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...historyRoutes(aido, aido.history),
     ...portRoutes(aido, deps.tokens),
     ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes }),
+    ...jobRoutes(aido, { quota, known }),
     ...recordRoutes(aido, deps.audit),
     ...serverRoutes(aido.driver, version),
     ...poolRoutes(deps.pool),

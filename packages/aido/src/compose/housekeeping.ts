@@ -38,6 +38,7 @@ export class Housekeeping {
   /** Resolves when everything a former process left has been looked at, or the driver does not answer. */
   async start(): Promise<void> {
     const { aido, tasks, forgetAnswers } = this.#deps;
+    await this.#failures.quietly("jobs.recover", () => aido.jobs.recover());
     const isDone = await this.#takeOver();
     tasks.start({ name: "sandboxes.expire", everyMs: EXPIRE_EVERY_MS, run: () => aido.sandboxes.expire() });
     tasks.start({

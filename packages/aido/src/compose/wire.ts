@@ -39,7 +39,8 @@ export async function wire(
     tracking,
     ports,
     addresses,
-    activities,
+    jobs,
+    sessions,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -56,7 +57,8 @@ export async function wire(
     import("../core/history/tracked-execs.ts"),
     import("../core/ports/port-service.ts"),
     import("../core/access/public-address.ts"),
-    import("../core/activity/activity.ts"),
+    import("../core/job/deferred-jobs.ts"),
+    import("../core/metrics/active-sessions.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -65,8 +67,7 @@ export async function wire(
   const processes = new identity.LinuxProcessIdentity(newId());
   const evidence = new evidences.EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor });
   const supervisors = new supervisions.Supervisors({ driver, clock, logger });
-  const activity = new activities.Activity({ sandboxes: store.sandboxes, clock, logger });
-  const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, logger, newId };
+  const shared = { driver, store, dataDir, evidence, supervisors, clock, logger, newId };
   const begin = (record: SandboxRecord) => (record.history ? history.begin(record) : Promise.resolve());
   let pool: SandboxPool | undefined;
   const { publicUrl: url, port } = config.serve;
@@ -89,9 +90,20 @@ export async function wire(
   if (launches === true) sandboxService.warmUp();
   const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });
   const history = new histories.HistoryService({ ...shared, sandboxes: sandboxService });
+  const tracked = new tracking.TrackedExecs(execService, history, sandboxService);
+  const activeSessions = new sessions.ActiveSessions();
+  const jobParts = {
+    ...shared,
+    processes,
+    sandboxes: sandboxService,
+    execs: tracked,
+    sessions: activeSessions,
+  };
   return new core.CoreAido({
     sandboxes: sandboxService,
-    execs: new tracking.TrackedExecs(execService, history, sandboxService),
+    execs: tracked,
+    sessions: activeSessions,
+    jobs: new jobs.DeferredJobs(async () => (await import("./open-jobs.ts")).openJobs(jobParts)),
     history,
     recover: (sandboxId) => execService.recover(sandboxId),
     openPool: async (specs, store) => {
@@ -117,7 +129,6 @@ export async function wire(
       execs: execService,
       identity: processes,
     }),
-    activity,
     supervisors,
     driver,
     store,

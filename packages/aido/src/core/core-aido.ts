@@ -1,11 +1,12 @@
 import type { Aido } from "@aido/sdk";
 import type { PublicAddress } from "./access/public-address.ts";
-import type { Activity } from "./activity/activity.ts";
 import type { Driver } from "./driver/driver.ts";
 import type { EvidenceLog } from "./evidence/evidence-log.ts";
 import type { FileService } from "./files/file-service.ts";
 import type { HistoryService } from "./history/history-service.ts";
 import type { TrackedExecs } from "./history/tracked-execs.ts";
+import type { DeferredJobs } from "./job/deferred-jobs.ts";
+import type { ActiveSessions } from "./metrics/active-sessions.ts";
 import type { PoolSpec } from "./pool/parse-pool.ts";
 import type { PoolStore } from "./pool/pool-store.ts";
 import type { WarmPool } from "./pool/warm-pool.ts";
@@ -23,7 +24,8 @@ export interface CoreParts {
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly ports: PortService;
-  readonly activity: Activity;
+  readonly jobs: DeferredJobs;
+  readonly sessions: ActiveSessions;
   readonly supervisors: Supervisors;
   readonly openPool: (specs: readonly PoolSpec[], store: PoolStore) => Promise<WarmPool>;
   readonly recover: (sandboxId: string) => Promise<void>;
@@ -41,7 +43,9 @@ export class CoreAido implements Aido {
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly ports: PortService;
-  readonly activity: Activity;
+  readonly jobs: DeferredJobs;
+  /** Of jobs, in this process. */
+  readonly sessions: ActiveSessions;
   readonly driver: Driver;
   readonly store: Store;
   readonly address: PublicAddress;
@@ -58,7 +62,8 @@ export class CoreAido implements Aido {
     this.evidence = parts.evidence;
     this.runs = parts.runs;
     this.ports = parts.ports;
-    this.activity = parts.activity;
+    this.jobs = parts.jobs;
+    this.sessions = parts.sessions;
     this.driver = parts.driver;
     this.store = parts.store;
     this.address = parts.address;
@@ -88,11 +93,9 @@ export class CoreAido implements Aido {
       await this.runs.close();
       await this.execs.close();
       await this.sandboxes.close();
-      await this.activity.close();
     } finally {
       this.#supervisors.close();
       await this.driver.close();
-      await this.evidence.flush();
       await this.store.close();
     }
   }

@@ -1,5 +1,4 @@
 import type { ExecRecord, SandboxRecord, Store } from "../../src/core/store/store.ts";
-import { NO_TIER } from "../../src/core/tier/tier-fields.ts";
 
 export const START = Date.UTC(2026, 0, 1);
 
@@ -34,7 +33,6 @@ export function sandboxRecord(id: string, changes: Partial<SandboxRecord> = {}):
     idleTimeoutMs: 0,
     autoResume: false,
     lastActivityAt: new Date(START),
-    ...NO_TIER,
     ...changes,
   };
 }

@@ -10,6 +10,7 @@ import type { Scope } from "../../src/core/access/api-keys.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import { PortTokens } from "../../src/core/ports/port-tokens.ts";
+import { LinuxProcessIdentity } from "../../src/core/process-identity.ts";
 import { FakeDriver, type FakeDriverOptions } from "../../src/drivers/fake/fake-driver.ts";
 import { createApp } from "../../src/http/app.ts";
 import { AuditTrail } from "../../src/http/audit-trail.ts";
@@ -142,6 +143,12 @@ export class ApiBed implements AsyncDisposable {
       rmSync(root, { recursive: true, force: true });
     };
     return new ApiBed({ app, aido, driver, store, operations, logged, draining, root, release });
+  }
+
+  /** Names a process that has ended on this machine. */
+  deadHolder(): string {
+    const [boot, namespace] = new LinuxProcessIdentity("x").self.split(".");
+    return `${boot}.${namespace}.4194305.1.dead`;
   }
 
   /** A key as `aido key create` makes it. */

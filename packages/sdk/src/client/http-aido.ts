@@ -3,6 +3,7 @@ import { HttpEvidence } from "./http-evidence.ts";
 import { HttpExecs } from "./http-execs.ts";
 import { HttpFiles } from "./http-files.ts";
 import { HttpHistory } from "./http-history.ts";
+import { HttpJobs } from "./http-jobs.ts";
 import { HttpRuns } from "./http-runs.ts";
 import { HttpSandboxes } from "./http-sandboxes.ts";
 import { Transport, type TransportOptions } from "./transport.ts";
@@ -24,6 +25,7 @@ export class HttpAido implements Aido {
   readonly history: HttpHistory;
   readonly evidence: HttpEvidence;
   readonly runs: HttpRuns;
+  readonly jobs: HttpJobs;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions) {
@@ -35,6 +37,7 @@ export class HttpAido implements Aido {
     this.history = new HttpHistory(transport);
     this.evidence = new HttpEvidence(transport);
     this.runs = new HttpRuns(transport);
+    this.jobs = new HttpJobs(transport);
   }
 
   get url(): string {

@@ -2,5 +2,8 @@ export * from "./errors.ts";
 export * from "./evidence.ts";
 export * from "./exec.ts";
 export * from "./files.ts";
+export * from "./job.ts";
+export * from "./job-requests.ts";
+export * from "./job-results.ts";
 export * from "./run.ts";
 export * from "./sandbox.ts";

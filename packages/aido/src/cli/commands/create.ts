@@ -21,7 +21,6 @@ export interface CreateOptions {
   ttl?: string;
   idleTimeout?: string;
   autoResume?: boolean;
-  snapshotDestination?: string;
   cpus?: string;
   memory?: string;
   pids?: string;
@@ -76,7 +75,6 @@ export function toCreateSandbox(
     idleTimeoutMs:
       options.idleTimeout === undefined ? undefined : parseDuration(options.idleTimeout, "--idle-timeout"),
     autoResume: options.autoResume,
-    snapshotDestination: options.snapshotDestination,
     labels: parsePairs(options.label ?? [], "--label"),
     privileged: options.dangerousAllowPrivileged,
     history: options.history,

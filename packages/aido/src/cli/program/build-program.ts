@@ -4,6 +4,7 @@ import type { Act } from "./act.ts";
 import { declareBackupCommands } from "./backup-commands.ts";
 import { declareExecCommands } from "./exec-commands.ts";
 import { declareHistoryCommands } from "./history-commands.ts";
+import { declareJobCommands } from "./job-commands.ts";
 import { declareRunCommands } from "./run-commands.ts";
 import { declareSandboxCommands } from "./sandbox-commands.ts";
 import { declareServerCommands } from "./server-commands.ts";
@@ -27,6 +28,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareSandboxCommands(program, act);
   declareExecCommands(program, act);
   declareHistoryCommands(program, act);
+  declareJobCommands(program, act);
   declareServerCommands(program, act);
   declareBackupCommands(program, act);
   declareAboutCommands(program, act);

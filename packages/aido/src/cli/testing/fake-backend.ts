@@ -1,4 +1,4 @@
-import type { Aido, Execs, Files, History, Runs, Sandboxes } from "@aido/sdk";
+import type { Aido, Execs, Files, History, Jobs, Runs, Sandboxes } from "@aido/sdk";
 import {
   AidoError,
   type EvidenceEntry,
@@ -14,6 +14,7 @@ export interface FakeBackendParts {
   files?: Partial<Files>;
   runs?: Partial<Runs>;
   history?: Partial<History>;
+  jobs?: Partial<Jobs>;
   evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
 }
 
@@ -31,6 +32,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     },
     runs: only("runs", parts.runs),
     history: only("history", parts.history),
+    jobs: only("jobs", parts.jobs),
     close: () => Promise.resolve(),
   };
 }
@@ -74,8 +76,6 @@ export function sandboxInfo(changes: Partial<SandboxInfo> = {}): SandboxInfo {
     autoResume: false,
     lastActivityAt: new Date("2025-12-31T23:50:00Z"),
     sidecarUrl: undefined,
-    tier: undefined,
-    tierSince: undefined,
     ...changes,
   };
 }

@@ -10,7 +10,6 @@ const DOING: Readonly<Record<ClaimPurpose, string>> = {
   create: "created",
   launch: "started",
   stop: "stopped",
-  demote: "put away",
   destroy: "destroyed",
 };
 

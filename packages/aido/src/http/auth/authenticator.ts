@@ -53,7 +53,7 @@ export class BearerAuthenticator implements Authenticator {
   }
 
   async #mustHaveKey(): Promise<boolean> {
-    this.#isRequired ||= await this.#keys.hasAny();
+    this.#isRequired ||= (await this.#keys.list()).some((key) => key.revokedAt === undefined);
     return this.#isRequired;
   }
 

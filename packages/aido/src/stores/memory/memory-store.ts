@@ -11,6 +11,7 @@ import type {
   RunStore,
   Store,
 } from "../../core/store/store.ts";
+import { MemoryBatches } from "./memory-batches.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryJobs } from "./memory-jobs.ts";
 import { MemoryLeases } from "./memory-leases.ts";
@@ -27,6 +28,7 @@ export class MemoryStore implements Store {
   readonly evidence = new MemoryEvidenceHeads();
   readonly counters = new MemoryCounters();
   readonly jobs = new MemoryJobs(this.counters);
+  readonly batches = new MemoryBatches(this.counters);
   readonly pool: MemoryPool;
 
   constructor() {

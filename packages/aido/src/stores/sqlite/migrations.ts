@@ -181,18 +181,29 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE sandboxes ADD COLUMN token_hash TEXT;
   `,
   `
-  ALTER TABLE sandboxes ADD COLUMN tier TEXT;
-  ALTER TABLE sandboxes ADD COLUMN tier_since INTEGER;
-  ALTER TABLE sandboxes ADD COLUMN warm_image TEXT;
-  ALTER TABLE sandboxes ADD COLUMN warm_is_stale INTEGER NOT NULL DEFAULT 0;
-  ALTER TABLE sandboxes ADD COLUMN snapshot_url TEXT;
-  ALTER TABLE sandboxes ADD COLUMN snapshot_sha256 TEXT;
-  ALTER TABLE sandboxes ADD COLUMN snapshot_is_stale INTEGER NOT NULL DEFAULT 0;
-  ALTER TABLE sandboxes ADD COLUMN snapshot_destination TEXT;
-  UPDATE sandboxes SET tier = 'hot', tier_since = coalesce(stopped_at, created_at)
-    WHERE state = 'stopped' AND container_id IS NOT NULL;
-  CREATE INDEX sandboxes_tier ON sandboxes (tier, tier_since, id) WHERE tier IS NOT NULL;
-  CREATE INDEX sandboxes_tier_own ON sandboxes (tier, tier_since, id)
-    WHERE tier IS NOT NULL AND snapshot_destination IS NOT NULL;
+  CREATE TABLE batches (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    state TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    aggregate TEXT,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX batches_owner ON batches (owner, seq);
+  CREATE INDEX batches_running ON batches (seq) WHERE state = 'running';
+  CREATE INDEX batches_expired ON batches (expires_at) WHERE state <> 'running';
+
+  CREATE TABLE batch_items (
+    batch_seq INTEGER NOT NULL REFERENCES batches (seq) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    result TEXT NOT NULL,
+    PRIMARY KEY (batch_seq, position)
+  ) STRICT, WITHOUT ROWID;
   `,
 ];

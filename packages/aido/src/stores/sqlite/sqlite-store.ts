@@ -1,6 +1,7 @@
 import type { Store } from "../../core/store/store.ts";
 import { SqliteApiKeys } from "./sqlite-api-keys.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
+import { SqliteBatches } from "./sqlite-batches.ts";
 import { SqliteClaims } from "./sqlite-claims.ts";
 import { SqliteConnection } from "./sqlite-connection.ts";
 import { SqliteCounters } from "./sqlite-counters.ts";
@@ -23,6 +24,7 @@ export class SqliteStore implements Store {
   readonly evidence: SqliteEvidenceHeads;
   readonly counters: SqliteCounters;
   readonly jobs: SqliteJobs;
+  readonly batches: SqliteBatches;
   readonly apiKeys: SqliteApiKeys;
   readonly audit: SqliteAudit;
   readonly idempotency: SqliteIdempotency;
@@ -44,6 +46,7 @@ export class SqliteStore implements Store {
     this.evidence = new SqliteEvidenceHeads(this.#connection);
     this.counters = new SqliteCounters(this.#connection);
     this.jobs = new SqliteJobs(this.#connection);
+    this.batches = new SqliteBatches(this.#connection);
   }
 
   /** A copy as it is at one moment, while others read and write. The file must not exist. */
