@@ -39,6 +39,7 @@ export async function wire(
     tracking,
     ports,
     addresses,
+    activities,
     jobs,
     sessions,
     nanoid,
@@ -57,6 +58,7 @@ export async function wire(
     import("../core/history/tracked-execs.ts"),
     import("../core/ports/port-service.ts"),
     import("../core/access/public-address.ts"),
+    import("../core/activity/activity.ts"),
     import("../core/job/deferred-jobs.ts"),
     import("../core/metrics/active-sessions.ts"),
     import("nanoid"),
@@ -67,7 +69,8 @@ export async function wire(
   const processes = new identity.LinuxProcessIdentity(newId());
   const evidence = new evidences.EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor });
   const supervisors = new supervisions.Supervisors({ driver, clock, logger });
-  const shared = { driver, store, dataDir, evidence, supervisors, clock, logger, newId };
+  const activity = new activities.Activity({ sandboxes: store.sandboxes, clock, logger });
+  const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, logger, newId };
   const begin = (record: SandboxRecord) => (record.history ? history.begin(record) : Promise.resolve());
   let pool: SandboxPool | undefined;
   const { publicUrl: url, port } = config.serve;
@@ -129,6 +132,7 @@ export async function wire(
       execs: execService,
       identity: processes,
     }),
+    activity,
     supervisors,
     driver,
     store,

@@ -1,5 +1,6 @@
 import type { Aido } from "@aido/sdk";
 import type { PublicAddress } from "./access/public-address.ts";
+import type { Activity } from "./activity/activity.ts";
 import type { Driver } from "./driver/driver.ts";
 import type { EvidenceLog } from "./evidence/evidence-log.ts";
 import type { FileService } from "./files/file-service.ts";
@@ -24,6 +25,7 @@ export interface CoreParts {
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly ports: PortService;
+  readonly activity: Activity;
   readonly jobs: DeferredJobs;
   readonly sessions: ActiveSessions;
   readonly supervisors: Supervisors;
@@ -43,6 +45,7 @@ export class CoreAido implements Aido {
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly ports: PortService;
+  readonly activity: Activity;
   readonly jobs: DeferredJobs;
   /** Of jobs, in this process. */
   readonly sessions: ActiveSessions;
@@ -62,6 +65,7 @@ export class CoreAido implements Aido {
     this.evidence = parts.evidence;
     this.runs = parts.runs;
     this.ports = parts.ports;
+    this.activity = parts.activity;
     this.jobs = parts.jobs;
     this.sessions = parts.sessions;
     this.driver = parts.driver;
@@ -93,9 +97,11 @@ export class CoreAido implements Aido {
       await this.runs.close();
       await this.execs.close();
       await this.sandboxes.close();
+      await this.activity.close();
     } finally {
       this.#supervisors.close();
       await this.driver.close();
+      await this.evidence.flush();
       await this.store.close();
     }
   }

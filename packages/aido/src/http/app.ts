@@ -6,10 +6,10 @@ import type { AuditTrail } from "./audit-trail.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
 import { corsHeaders } from "./cors.ts";
 import { errorReply } from "./error-reply.ts";
+import { clientSignal, readJson } from "./incoming.ts";
 import type { HttpMetrics } from "./metrics.ts";
 import type { Operation } from "./operation.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
-import { readJson } from "./read-json.ts";
 import type { RequestContext } from "./request-context.ts";
 
 export interface AppOptions {
@@ -68,6 +68,7 @@ function noSuchOperation(http: Context, allowed: readonly string[]): AidoError {
 async function serve(operation: Operation, http: Context, options: AppOptions): Promise<Response> {
   const started = performance.now();
   const requestId = requestIdOf(http);
+  const signal = clientSignal(http);
   const headers: Record<string, string> = { "aido-request-id": requestId };
   let request: RequestContext | undefined;
   let response: Response;
@@ -76,12 +77,11 @@ async function serve(operation: Operation, http: Context, options: AppOptions): 
     if (options.draining.aborted && operation.scope !== "public") {
       throw new AidoError("SHUTTING_DOWN", "The server is shutting down", { hint: "Ask again in a moment." });
     }
-    request = await admit(operation, http, options, requestId);
+    request = await admit(operation, http, options, { requestId, signal });
     if (operation.scope !== "public") {
       Object.assign(headers, options.rateLimiter.take(request.principal.owner));
     }
-    const body =
-      operation.body === undefined ? undefined : await readJson(http.req.raw, options.maxBodyBytes);
+    const body = operation.body === undefined ? undefined : await readJson(http, options.maxBodyBytes);
     response = await operation.handle({
       params: operation.params?.parse(http.req.param()),
       query: operation.query?.parse(queryOf(http)),
@@ -90,7 +90,7 @@ async function serve(operation: Operation, http: Context, options: AppOptions): 
       http,
     } as never);
   } catch (thrown) {
-    const reply = errorReply(orCancelled(thrown, http.req.raw.signal), requestId);
+    const reply = errorReply(orCancelled(thrown, signal), requestId);
     failure = reply.error;
     response = reply.response;
   }
@@ -116,11 +116,10 @@ async function admit(
   operation: Operation,
   http: Context,
   options: AppOptions,
-  requestId: string,
+  { requestId, signal }: Pick<RequestContext, "requestId" | "signal">,
 ): Promise<RequestContext> {
   const logger = options.logger.child({ requestId });
   const { draining } = options;
-  const { signal } = http.req.raw;
   if (operation.scope === "public") {
     return {
       requestId,

@@ -30,6 +30,8 @@ export function sandboxToWire(sandbox: SandboxInfo): SandboxReply {
     autoResume: sandbox.autoResume,
     lastActivityAt: sandbox.lastActivityAt.toISOString(),
     sidecarUrl: sandbox.sidecarUrl ?? null,
+    tier: sandbox.tier ?? null,
+    tierSince: iso(sandbox.tierSince),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { ExecRecord, SandboxRecord, Store } from "../../src/core/store/store.ts";
+import { NO_TIER } from "../../src/core/tier/tier-fields.ts";
 
 export const START = Date.UTC(2026, 0, 1);
 
@@ -33,6 +34,7 @@ export function sandboxRecord(id: string, changes: Partial<SandboxRecord> = {}):
     idleTimeoutMs: 0,
     autoResume: false,
     lastActivityAt: new Date(START),
+    ...NO_TIER,
     ...changes,
   };
 }

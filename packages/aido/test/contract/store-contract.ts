@@ -3,6 +3,7 @@ import type { ExecEnd } from "../../src/core/store/store.ts";
 import { execRecord, START, type StoreUnderTest, sandboxRecord } from "./records.ts";
 import { storeBatchContract } from "./store-batch-contract.ts";
 import { storeMetricsContract } from "./store-metrics-contract.ts";
+import { storeTierContract } from "./store-tier-contract.ts";
 import { claim, run, storeWorkContract } from "./store-work-contract.ts";
 
 const END: ExecEnd = {
@@ -40,6 +41,14 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
         idleTimeoutMs: 7_200_000,
         autoResume: true,
         lastActivityAt: new Date(START + 4),
+        tier: "warm",
+        tierSince: new Date(START + 5),
+        warmImage: "sha256:aa",
+        warmIsStale: true,
+        snapshotUrl: "s3://bucket/one",
+        snapshotSha256: "ff".repeat(32),
+        snapshotIsStale: true,
+        snapshotDestination: "s3://mine/one",
       });
       const bare = sandboxRecord("efgh5678");
       await sandboxes.insert(full);
@@ -280,5 +289,6 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
 
   storeWorkContract(name, open);
   storeMetricsContract(name, open);
+  storeTierContract(name, open);
   storeBatchContract(name, open);
 }

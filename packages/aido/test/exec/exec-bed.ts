@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Activity } from "../../src/core/activity/activity.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import type { Driver } from "../../src/core/driver/driver.ts";
@@ -12,6 +13,7 @@ import type { SandboxResolver } from "../../src/core/sandbox/sandbox-resolver.ts
 import type { SandboxRecord } from "../../src/core/store/store.ts";
 import { Supervisors } from "../../src/core/supervisor/supervisors.ts";
 import { SystemClock } from "../../src/core/system-clock.ts";
+import { NO_TIER } from "../../src/core/tier/tier-fields.ts";
 import {
   createFakeDriver,
   type FakeDriver,
@@ -79,6 +81,9 @@ export class ExecBed<D extends Driver> implements AsyncDisposable {
       append: async (_sandboxId, event, detail = {}) => {
         this.told.push({ event, detail });
       },
+      appendSoon: (_sandboxId, event, detail) => {
+        this.told.push({ event, detail });
+      },
     };
     const newExecId = () => `exec_${++this.#ids}`;
     const execs = new ExecService({
@@ -91,13 +96,15 @@ export class ExecBed<D extends Driver> implements AsyncDisposable {
       logger,
       newExecId,
     });
-    const files = new FileService({ supervisors, sandboxes, evidence });
+    const activity = new Activity({ sandboxes: store.sandboxes, clock, logger });
+    const files = new FileService({ supervisors, sandboxes, evidence, activity });
     const host = {
       execs,
       files,
       supervisors,
       close: async () => {
         await execs.close();
+        await activity.close();
         supervisors.close();
       },
       die: () => supervisors.close(),
@@ -181,6 +188,7 @@ export async function bedOn<D extends Driver>(
     idleTimeoutMs: 0,
     autoResume: false,
     lastActivityAt: clock.now(),
+    ...NO_TIER,
   });
   await driver.create({
     ...common,

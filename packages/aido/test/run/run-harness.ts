@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunFile, StartRun } from "@aido/sdk";
 import type { EvidenceEntry, RunRecord, RunSpec, RunSummary } from "@aido/sdk/protocol";
+import { Activity } from "../../src/core/activity/activity.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import type { Driver } from "../../src/core/driver/driver.ts";
@@ -93,7 +94,8 @@ export function makeRunHost(options: RunHostOptions): RunHost {
   const evidence = new EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor: "test" });
   const supervisors = new Supervisors({ driver, clock, logger });
   const newId = () => randomBytes(4).toString("hex");
-  const shared = { driver, store, dataDir, evidence, supervisors, clock, logger, newId };
+  const activity = new Activity({ sandboxes: store.sandboxes, clock, logger });
+  const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, logger, newId };
   const sandboxes = new SandboxService({ ...shared, processes: identity });
   const execs = new ExecService({ ...shared, sandboxes });
   const runs = new RunService({
@@ -110,6 +112,7 @@ export function makeRunHost(options: RunHostOptions): RunHost {
     await execs.close();
     supervisors.close();
     await sandboxes.close();
+    await activity.close();
   };
   return {
     runs,

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PublicAddress } from "../../src/core/access/public-address.ts";
+import { Activity } from "../../src/core/activity/activity.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import type { Driver } from "../../src/core/driver/driver.ts";
 import { EvidenceLog } from "../../src/core/evidence/evidence-log.ts";
@@ -30,6 +31,7 @@ export function sandboxBed(options: BedOptions = {}) {
   const evidence = new EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor: "tester" });
   const closers: (() => Promise<void>)[] = [];
   const supervisors = new Supervisors({ driver, clock, logger });
+  const activity = new Activity({ sandboxes: store.sandboxes, clock, logger });
   let ids = 0;
   const newId = () => `box${String(++ids).padStart(5, "0")}`;
 
@@ -42,6 +44,7 @@ export function sandboxBed(options: BedOptions = {}) {
       dataDir,
       evidence,
       supervisors: name === "p1" ? supervisors : new Supervisors({ driver: own, clock, logger }),
+      activity: name === "p1" ? activity : new Activity({ sandboxes: store.sandboxes, clock, logger }),
       processes: { self: name, isDead: (holder) => dead.has(holder.split("#")[0] ?? "") },
       clock,
       logger,
@@ -66,7 +69,8 @@ export function sandboxBed(options: BedOptions = {}) {
     process,
     sandboxes,
     execs,
-    shared: { driver, store, dataDir, evidence, supervisors, clock, logger },
+    activity,
+    shared: { driver, store, dataDir, evidence, supervisors, activity, clock, logger },
     async events(id: string): Promise<string[]> {
       const events: string[] = [];
       for await (const entry of evidence.read(id)) events.push(entry.event);
@@ -77,6 +81,7 @@ export function sandboxBed(options: BedOptions = {}) {
     },
     async [Symbol.asyncDispose]() {
       for (const close of closers) await close();
+      await activity.close();
       supervisors.close();
       await driver.close();
       rmSync(dataDir.root, { recursive: true, force: true });

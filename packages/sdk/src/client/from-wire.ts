@@ -26,6 +26,8 @@ export function toSandboxInfo(reply: SandboxReply): SandboxInfo {
     autoResume: reply.autoResume,
     lastActivityAt: new Date(reply.lastActivityAt),
     sidecarUrl: reply.sidecarUrl ?? undefined,
+    tier: reply.tier ?? undefined,
+    tierSince: reply.tierSince === null ? undefined : new Date(reply.tierSince),
   };
 }
 

@@ -1,6 +1,13 @@
 export const SANDBOX_STATES = ["pending", "running", "stopped", "deleted"] as const;
 export type SandboxState = (typeof SANDBOX_STATES)[number];
 
+/**
+ * Where the files of a sandbox are that does not run: `hot` in its stopped container, `warm` in an image of it, `cold`
+ * in the object store. Of one that is `gone` nothing is left but what has still to be cleared away.
+ */
+export const TIERS = ["hot", "warm", "cold", "gone"] as const;
+export type Tier = (typeof TIERS)[number];
+
 /** How a sandbox that no longer runs came to its end. */
 export const END_REASONS = [
   "completed",
@@ -57,6 +64,8 @@ export interface CreateSandbox {
   idleTimeoutMs?: number | undefined;
   /** Start it again when it is stopped and somebody uses it: a command, a file, a port. */
   autoResume?: boolean | undefined;
+  /** Address of the object that its snapshots go to instead of the operator's place; aido never removes it. */
+  snapshotDestination?: string | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
   /** Dangerous: full privileges of the engine. */
   privileged?: boolean | undefined;
@@ -91,6 +100,9 @@ export interface SandboxInfo {
   lastActivityAt: Date;
   /** Where its sidecar API answers, while `aido serve` runs; undefined when it has none. */
   sidecarUrl: string | undefined;
+  /** Undefined while it runs. */
+  tier: Tier | undefined;
+  tierSince: Date | undefined;
 }
 
 /** What only whoever makes a sandbox is told. */

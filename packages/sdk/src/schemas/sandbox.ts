@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { END_REASONS, ISOLATIONS, NETWORKS, PROFILES, SANDBOX_STATES } from "../protocol/sandbox.ts";
+import { END_REASONS, ISOLATIONS, NETWORKS, PROFILES, SANDBOX_STATES, TIERS } from "../protocol/sandbox.ts";
 import { cpuText, date, environment, labels, memoryText, milliseconds, sandboxToken } from "./values.ts";
 
 export const MIN_TIMEOUT_MS = 1_000;
@@ -45,6 +45,8 @@ export const createSandboxBody = z.strictObject({
   idleTimeoutMs: milliseconds.max(MAX_TIMEOUT_MS).optional(),
   /** Start it again when it is stopped and somebody uses it. */
   autoResume: z.boolean().optional(),
+  /** Address of the object that its snapshots go to instead of the operator's place. */
+  snapshotDestination: z.string().min(1).max(4096).optional(),
   labels: labels.optional(),
   history: z.boolean().optional(),
   /** Dangerous: full privileges of the engine; for administrators. */
@@ -81,6 +83,8 @@ export const sandboxReply = z.object({
   lastActivityAt: date,
   /** Of the sidecar API; null when it has none. */
   sidecarUrl: z.string().nullable(),
+  tier: z.enum(TIERS).nullable(),
+  tierSince: date.nullable(),
   resourceUsage: z.object({ cpuUsage: z.string(), memoryUsage: z.string() }).optional(),
 });
 /** The token is in the first answer to the request that made the sandbox, and nowhere else. */

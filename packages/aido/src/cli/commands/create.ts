@@ -21,6 +21,7 @@ export interface CreateOptions {
   ttl?: string;
   idleTimeout?: string;
   autoResume?: boolean;
+  snapshotDestination?: string;
   cpus?: string;
   memory?: string;
   pids?: string;
@@ -75,6 +76,7 @@ export function toCreateSandbox(
     idleTimeoutMs:
       options.idleTimeout === undefined ? undefined : parseDuration(options.idleTimeout, "--idle-timeout"),
     autoResume: options.autoResume,
+    snapshotDestination: options.snapshotDestination,
     labels: parsePairs(options.label ?? [], "--label"),
     privileged: options.dangerousAllowPrivileged,
     history: options.history,

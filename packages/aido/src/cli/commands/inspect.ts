@@ -52,6 +52,7 @@ function fields(info: SandboxInfo, now: Date): [string, string][] {
     ["created", info.createdAt.toISOString()],
     ["started", info.startedAt?.toISOString() ?? "-"],
     ["stopped", info.stoppedAt?.toISOString() ?? "-"],
+    ["tier", info.tier === undefined ? "-" : `${info.tier} since ${info.tierSince?.toISOString() ?? "-"}`],
     ["ends in", info.state === "running" ? formatUntil(info.expiresAt, now) : "-"],
     ["stops idle", info.idleTimeoutMs === 0 ? "never" : `after ${formatDuration(info.idleTimeoutMs)}`],
     ["last used", info.lastActivityAt.toISOString()],

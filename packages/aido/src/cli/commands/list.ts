@@ -32,11 +32,11 @@ export async function list(context: CliContext, options: ListOptions): Promise<n
   return 0;
 }
 
-/** The state, and for what has ended how it came to that. */
-export function describeState(sandbox: SandboxInfo): string {
-  return sandbox.endReason === undefined || sandbox.endReason === "stopped"
-    ? sandbox.state
-    : `${sandbox.state} (${sandbox.endReason.replaceAll("_", " ")})`;
+/** The state, and for what has ended how it came to that and where its files are. */
+export function describeState({ state, endReason, tier }: SandboxInfo): string {
+  const how = endReason === undefined || endReason === "stopped" ? [] : [endReason.replaceAll("_", " ")];
+  const notes = state === "stopped" && tier !== undefined && tier !== "hot" ? [...how, tier] : how;
+  return notes.length === 0 ? state : `${state} (${notes.join(", ")})`;
 }
 
 function columns(context: CliContext, verbose: boolean): Column<SandboxInfo>[] {

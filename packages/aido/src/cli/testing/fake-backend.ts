@@ -76,6 +76,8 @@ export function sandboxInfo(changes: Partial<SandboxInfo> = {}): SandboxInfo {
     autoResume: false,
     lastActivityAt: new Date("2025-12-31T23:50:00Z"),
     sidecarUrl: undefined,
+    tier: undefined,
+    tierSince: undefined,
     ...changes,
   };
 }

@@ -16,6 +16,8 @@ export interface ApiKeyRecord {
 export interface ApiKeys {
   get(id: string): Promise<ApiKeyRecord | undefined>;
   list(): Promise<readonly ApiKeyRecord[]>;
+  /** Whether there is one that is not revoked: asked by every request that comes without. */
+  hasAny(): Promise<boolean>;
   insert(key: ApiKeyRecord): Promise<void>;
   /** False when there is no such key. */
   revoke(id: string, at: Date): Promise<boolean>;

@@ -17,6 +17,9 @@ import type { DataDir } from "../data-dir.ts";
 import type { EvidenceHead } from "../store/store.ts";
 import { GENESIS, hashOf, parseLine, toLine } from "./evidence-line.ts";
 
+/** What happened, not yet tied to what happened before. */
+export type UnchainedEntry = Omit<EvidenceEntry, "seq" | "prev" | "hash">;
+
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
 /**
@@ -43,21 +46,22 @@ export class EvidenceFile {
       : this.archived;
   }
 
-  /** Appends what `next` makes of the end of the chain. */
-  append(
-    head: EvidenceHead | undefined,
-    next: (seq: number, prev: string) => Omit<EvidenceEntry, "hash">,
-  ): EvidenceHead {
+  /** Appends each entry to the end of the chain, all of them or none. */
+  append(head: EvidenceHead | undefined, entries: readonly UnchainedEntry[]): EvidenceHead {
     const path = this.path;
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     const file = openSync(path, FLAGS, 0o600);
     try {
-      const end = recover(file, head ?? { seq: 0, hash: GENESIS, bytes: 0 });
-      const entry = next(end.seq + 1, end.hash);
-      const hash = hashOf(entry);
-      const line = Buffer.from(toLine({ ...entry, hash }));
-      writeAll(file, line);
-      return { seq: entry.seq, hash, bytes: fstatSync(file).size };
+      let { seq, hash } = recover(file, head ?? { seq: 0, hash: GENESIS, bytes: 0 });
+      let lines = "";
+      for (const unchained of entries) {
+        const entry = { ...unchained, seq: seq + 1, prev: hash };
+        seq = entry.seq;
+        hash = hashOf(entry);
+        lines += toLine({ ...entry, hash });
+      }
+      writeAll(file, Buffer.from(lines));
+      return { seq, hash, bytes: fstatSync(file).size };
     } finally {
       closeSync(file);
     }
@@ -109,11 +113,11 @@ function recover(file: number, head: EvidenceHead): EvidenceHead {
   return end;
 }
 
-/** A line that does not fit is taken back whole, so that a full disk leaves no torn entry. */
-function writeAll(file: number, line: Buffer): void {
+/** What does not fit is taken back whole, so that a full disk leaves no torn entry. */
+function writeAll(file: number, lines: Buffer): void {
   const { size } = fstatSync(file);
   try {
-    for (let written = 0; written < line.length; ) written += writeSync(file, line, written);
+    for (let written = 0; written < lines.length; ) written += writeSync(file, lines, written);
   } catch (thrown) {
     ftruncateSync(file, size);
     throw thrown;

@@ -41,6 +41,20 @@ describe("evidence", () => {
     expect(await fixture.verdict()).toEqual({ sandboxId: "box", entries: 2, ok: true, problems: [] });
   });
 
+  test("that is told soon stands in order with what is told at once, and is there for whoever reads", async () => {
+    using fixture = evidenceFixture();
+    fixture.log.appendSoon("box", "one", { n: 1 });
+    fixture.log.appendSoon("box", "two", { n: 2 });
+    await fixture.log.append("box", "three");
+    fixture.log.appendSoon("box", "four", {});
+    const events = [];
+    for await (const { event } of fixture.log.read("box")) events.push(event);
+    expect(events).toEqual(["one", "two", "three", "four"]);
+    expect(await fixture.verdict()).toMatchObject({ ok: true, entries: 4 });
+    fixture.log.appendSoon("box", "five", {});
+    await expect.poll(() => fixture.text()).toContain('"five"');
+  });
+
   test("of equal details is equal, whatever their key order and odd values", async () => {
     using fixture = evidenceFixture();
     const odd = {

@@ -7,11 +7,12 @@ import type { DataDir } from "../data-dir.ts";
 import type { Logger } from "../logger.ts";
 import type { EvidenceHeads } from "../store/store.ts";
 import type { EvidenceArchive } from "./evidence-archive.ts";
-import { EvidenceFile } from "./evidence-file.ts";
+import { EvidenceFile, type UnchainedEntry } from "./evidence-file.ts";
 import { canonical, parseLine } from "./evidence-line.ts";
 import type { EvidenceSink } from "./evidence-sink.ts";
 import { verifyEvidence } from "./verify-evidence.ts";
 
+const SOON_MS = 5;
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 
 export interface EvidenceLogOptions {
@@ -26,6 +27,9 @@ export interface EvidenceLogOptions {
 /** What happened in each sandbox, one hash-chained line per event, kept after the sandbox is gone. */
 export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
   readonly #options: EvidenceLogOptions;
+  /** What is told and not written yet, by sandbox. */
+  readonly #waiting = new Map<string, UnchainedEntry[]>();
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: EvidenceLogOptions) {
     this.#options = options;
@@ -37,26 +41,25 @@ export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
     detail?: Readonly<Record<string, unknown>>,
     actor?: string,
   ): Promise<void> {
-    const { heads, clock, logger } = this.#options;
-    const kept = detail === undefined ? undefined : (canonical(detail) as Record<string, unknown>);
-    try {
-      await heads.advance(sandboxId, (head) =>
-        this.#file(sandboxId).append(head, (seq, prev) => ({
-          seq,
-          timestamp: clock.now().toISOString(),
-          event,
-          actor: actor ?? this.#options.actor,
-          ...(kept === undefined || Object.keys(kept).length === 0 ? {} : { detail: kept }),
-          prev,
-        })),
-      );
-    } catch (thrown) {
-      const { code, message } = toAidoError(thrown);
-      logger.error({ event: "evidence.append", sandboxId, about: event, code, message }, "Evidence is lost");
-    }
+    this.#wait(sandboxId, event, detail, actor);
+    await this.#write(sandboxId);
+  }
+
+  /** Entries that come close together cost one write. Killed before that, this process has told nothing of them. */
+  appendSoon(sandboxId: string, event: string, detail: Readonly<Record<string, unknown>>): void {
+    this.#wait(sandboxId, event, detail);
+    this.#timer ??= setTimeout(() => void this.flush(), SOON_MS);
+  }
+
+  /** Resolves when everything told so far is written. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const sandboxId of [...this.#waiting.keys()]) await this.#write(sandboxId);
   }
 
   async archive(sandboxId: string): Promise<void> {
+    await this.#write(sandboxId);
     await this.#options.heads.advance(sandboxId, () => {
       this.#file(sandboxId).archive();
       return undefined;
@@ -64,6 +67,7 @@ export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
   }
 
   async *read(sandboxId: string): AsyncIterable<EvidenceEntry> {
+    await this.#write(sandboxId);
     for await (const line of this.#lines(sandboxId)) {
       const entry = parseLine(line);
       if (entry === undefined) {
@@ -82,6 +86,7 @@ export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
 
   async verify(sandboxId?: string): Promise<readonly EvidenceVerdict[]> {
     const { heads } = this.#options;
+    await this.flush();
     const ids = sandboxId === undefined ? await heads.ids() : [sandboxId];
     const verdicts: EvidenceVerdict[] = [];
     for (const id of ids) {
@@ -91,6 +96,34 @@ export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
       verdicts.push(await verifyEvidence(id, this.#lines(id), head));
     }
     return verdicts;
+  }
+
+  #wait(
+    sandboxId: string,
+    event: string,
+    detail: Readonly<Record<string, unknown>> = {},
+    actor = this.#options.actor,
+  ): void {
+    const kept = canonical(detail) as Record<string, unknown>;
+    const timestamp = this.#options.clock.now().toISOString();
+    const entry = { timestamp, event, actor, ...(Object.keys(kept).length === 0 ? {} : { detail: kept }) };
+    const waiting = this.#waiting.get(sandboxId);
+    if (waiting === undefined) this.#waiting.set(sandboxId, [entry]);
+    else waiting.push(entry);
+  }
+
+  async #write(sandboxId: string): Promise<void> {
+    const { heads, logger } = this.#options;
+    const entries = this.#waiting.get(sandboxId);
+    if (entries === undefined) return;
+    this.#waiting.delete(sandboxId);
+    try {
+      await heads.advance(sandboxId, (head) => this.#file(sandboxId).append(head, entries));
+    } catch (thrown) {
+      const { code, message } = toAidoError(thrown);
+      const about = entries.map(({ event }) => event).join(", ");
+      logger.error({ event: "evidence.append", sandboxId, about, code, message }, "Evidence is lost");
+    }
   }
 
   /** Nothing when the file is gone: that its entries are missing is the verifier's to say. */

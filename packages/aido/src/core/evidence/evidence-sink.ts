@@ -6,4 +6,6 @@ export interface EvidenceSink {
     detail?: Readonly<Record<string, unknown>>,
     actor?: string,
   ): Promise<void>;
+  /** Within some milliseconds, in order with everything else that is told; for what is on the way of every command. */
+  appendSoon(sandboxId: string, event: string, detail: Readonly<Record<string, unknown>>): void;
 }

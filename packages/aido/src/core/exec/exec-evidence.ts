@@ -11,7 +11,7 @@ function usage(frame: EndFrame): Readonly<Record<string, unknown>> {
   return { cpuMs: frame.cpuMs, maxRssBytes: frame.maxRssBytes, ...(outputCutOff ? { outputCutOff } : {}) };
 }
 
-/** Tells the evidence what ran, after whoever waits has been answered. Values of variables are never told. */
+/** Tells the evidence what ran. Values of variables are never told. */
 export class ExecEvidence {
   readonly #sink: EvidenceSink;
   readonly #telling = new Set<Promise<void>>();
@@ -20,44 +20,41 @@ export class ExecEvidence {
     this.#sink = sink;
   }
 
-  started(exec: ExecRecord, spec: ExecSpec): Promise<void> {
-    return this.#tell(async () => {
-      await this.#sink.append(exec.sandboxId, "exec.started", {
-        execId: exec.id,
-        argv: exec.argv,
-        cwd: spec.cwd === "" ? undefined : spec.cwd,
-        user: spec.user === undefined ? undefined : `${spec.user.uid}:${spec.user.gid}`,
-        envNames: spec.env.map((pair) => pair.slice(0, pair.indexOf("="))),
-      });
+  started(exec: ExecRecord, spec: ExecSpec): void {
+    this.#sink.appendSoon(exec.sandboxId, "exec.started", {
+      execId: exec.id,
+      argv: exec.argv,
+      cwd: spec.cwd === "" ? undefined : spec.cwd,
+      user: spec.user === undefined ? undefined : `${spec.user.uid}:${spec.user.gid}`,
+      envNames: spec.env.map((pair) => pair.slice(0, pair.indexOf("="))),
     });
   }
 
   ended(exec: ExecRecord, own: OwnExec, frame: EndFrame | undefined): void {
-    void this.#tell(async () => {
-      await own.startTold;
-      await this.#sink.append(exec.sandboxId, "exec.ended", {
-        execId: exec.id,
-        status: exec.status,
-        exitCode: exec.exitCode ?? null,
-        signal: exec.signal ?? null,
-        durationMs: (exec.endedAt?.getTime() ?? 0) - exec.startedAt.getTime(),
-        stdoutBytes: exec.stdoutBytes,
-        stderrBytes: exec.stderrBytes,
-        stdoutSha256: await own.recording.stdout.sha256(),
-        stderrSha256: await own.recording.stderr.sha256(),
-        ...(frame === undefined ? {} : usage(frame)),
-      });
-    });
+    const telling = this.#ended(exec, own, frame).catch(() => undefined);
+    this.#telling.add(telling);
+    void telling.finally(() => this.#telling.delete(telling));
   }
 
   async close(): Promise<void> {
     while (this.#telling.size > 0) await Promise.all([...this.#telling]);
   }
 
-  #tell(append: () => Promise<void>): Promise<void> {
-    const told = new Promise<void>((resolve) => setImmediate(resolve)).then(append).catch(() => undefined);
-    this.#telling.add(told);
-    void told.finally(() => this.#telling.delete(told));
-    return told;
+  async #ended(exec: ExecRecord, own: OwnExec, frame: EndFrame | undefined): Promise<void> {
+    const { stdout, stderr } = own.recording;
+    this.#sink.appendSoon(exec.sandboxId, "exec.ended", {
+      execId: exec.id,
+      // The process that started it may have died before it could tell.
+      argv: own.isStartTold ? undefined : exec.argv,
+      status: exec.status,
+      exitCode: exec.exitCode ?? null,
+      signal: exec.signal ?? null,
+      durationMs: (exec.endedAt?.getTime() ?? 0) - exec.startedAt.getTime(),
+      stdoutBytes: exec.stdoutBytes,
+      stderrBytes: exec.stderrBytes,
+      stdoutSha256: await stdout.sha256(),
+      stderrSha256: await stderr.sha256(),
+      ...(frame === undefined ? {} : usage(frame)),
+    });
   }
 }

@@ -60,14 +60,14 @@ export class ExecRecorder {
     signal?: AbortSignal,
   ): Promise<OwnExec> {
     const own = this.#make(sandbox, exec, { stdout: 0, stderr: 0 });
+    this.#evidence.started(exec, spec);
+    own.isStartTold = true;
     try {
       await this.#deps.supervisors.get(sandbox).startExec(spec, own.recording, signal);
     } catch (error) {
-      own.startTold = this.#evidence.started(exec, spec);
       await this.#finish(own, toFailedStart(error, signal), undefined);
       throw error;
     }
-    own.startTold = this.#evidence.started(exec, spec);
     return own;
   }
 

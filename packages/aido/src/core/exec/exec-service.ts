@@ -83,7 +83,10 @@ export class ExecService implements Execs {
   }
 
   async get(sandbox: string, execId: string): Promise<ExecInfo> {
-    const record = await this.#deps.sandboxes.resolve(sandbox);
+    return this.#getIn(await this.#deps.sandboxes.resolve(sandbox), execId);
+  }
+
+  async #getIn(record: SandboxRecord, execId: string): Promise<ExecInfo> {
     const own = this.#recorder.own(record.id, execId);
     if (own !== undefined) return toExecInfo(own.record());
     const exec = await this.#deps.store.execs.get(record.id, execId);
@@ -122,7 +125,7 @@ export class ExecService implements Execs {
       yield* readOutput(directory, range, () => follower.current(), signal);
       return;
     }
-    const info = await this.get(record.id, execId);
+    const info = await this.#getIn(record, execId);
     const sizes = { stdout: info.stdoutBytes, stderr: info.stderrBytes };
     const still = {
       sizes: () => sizes,

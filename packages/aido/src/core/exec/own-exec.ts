@@ -11,8 +11,8 @@ export class OwnExec implements FollowedExec {
   #record: ExecRecord;
   #isEnded = false;
   #isDetached = false;
-  /** What must be in the evidence before its end is. */
-  startTold: Promise<void> = Promise.resolve();
+  /** Whether this process has told the evidence of its start. */
+  isStartTold = false;
 
   constructor(sandbox: SandboxRecord, record: ExecRecord, recording: Recording) {
     this.sandbox = sandbox;

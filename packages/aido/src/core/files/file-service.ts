@@ -1,5 +1,6 @@
 import type { Files } from "@aido/sdk";
 import { AidoError, type FileEvent, type FileInfo } from "@aido/sdk/protocol";
+import type { Activity, ActivityGuard } from "../activity/activity.ts";
 import type { EvidenceSink } from "../evidence/evidence-sink.ts";
 import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
@@ -17,6 +18,7 @@ export interface FileServiceDeps {
   supervisors: Supervisors;
   sandboxes: SandboxResolver;
   evidence: EvidenceSink;
+  activity: Activity;
   /** Until what was done before is in the history: a change made now belongs to what comes after. */
   settled?: ((sandboxId: string) => Promise<void> | undefined) | undefined;
 }
@@ -40,9 +42,7 @@ export class FileService implements Files {
     path: string,
     signal?: AbortSignal,
   ): AsyncGenerator<Uint8Array, void, undefined> {
-    const run = await this.#run("read", sandbox, path, [], { signal });
-    yield* run.stdout;
-    await run.done;
+    yield* this.#stream("read", sandbox, path, signal);
   }
 
   async write(
@@ -54,6 +54,7 @@ export class FileService implements Files {
     const counted = countBytes(content);
     const mode = options.mode === undefined ? "-" : toOctal(options.mode);
     const place = await this.#toChange(sandbox, path);
+    using _use = this.#use(place);
     const run = this.#tool("write", place, path, [mode], { stdin: counted.content, signal: options.signal });
     await run.done;
     await this.#tell(place, "files.write", { path, bytes: counted.bytes() });
@@ -121,7 +122,9 @@ export class FileService implements Files {
     signal?: AbortSignal,
     onReady?: () => void,
   ): AsyncGenerator<FileEvent, void, undefined> {
-    const run = await this.#run("watch", sandbox, path || ".", [], { signal });
+    const place = await this.#place(sandbox, path || ".");
+    using _use = this.#use(place);
+    const run = this.#tool("watch", place, path || ".", [], { signal });
     yield* readFileEvents(run.stdout, onReady);
     await run.done;
   }
@@ -131,9 +134,7 @@ export class FileService implements Files {
     path: string,
     signal?: AbortSignal,
   ): AsyncGenerator<Uint8Array, void, undefined> {
-    const run = await this.#run("tar", sandbox, path || ".", [], { signal });
-    yield* run.stdout;
-    await run.done;
+    yield* this.#stream("tar", sandbox, path || ".", signal);
   }
 
   async tarIn(
@@ -144,8 +145,27 @@ export class FileService implements Files {
   ): Promise<void> {
     const counted = countBytes(archive);
     const place = await this.#toChange(sandbox, path || ".");
+    using _use = this.#use(place);
     await this.#tool("untar", place, path || ".", [], { stdin: counted.content, signal }).done;
     await this.#tell(place, "files.untar", { path: path || ".", bytes: counted.bytes() });
+  }
+
+  async *#stream(
+    tool: string,
+    sandbox: string,
+    path: string,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const place = await this.#place(sandbox, path);
+    using _use = this.#use(place);
+    const run = this.#tool(tool, place, path, [], { signal });
+    yield* run.stdout;
+    await run.done;
+  }
+
+  /** While bytes go in or out the sandbox is in use, however slowly they go. */
+  #use(place: Place): ActivityGuard {
+    return this.#deps.activity.begin(place.sandboxId, "files");
   }
 
   async #run(

@@ -32,7 +32,7 @@ export class PooledSandboxes {
 
   constructor(deps: PooledSandboxesDeps) {
     this.#deps = deps;
-    const nobody: EvidenceSink = { append: async () => undefined };
+    const nobody: EvidenceSink = { append: async () => undefined, appendSoon: () => undefined };
     this.#launcher = new ContainerLauncher({
       ...deps,
       evidence: { ...nobody, archive: async () => undefined },

@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
+import type { Activity } from "../activity/activity.ts";
 import type { Clock } from "../clock.ts";
 import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
 import type { Supervisors } from "../supervisor/supervisors.ts";
@@ -14,6 +15,7 @@ const PASSED_ON = ["CONTAINER_LOST", "RUNTIME_UNAVAILABLE", "CANCELLED", "DEADLI
 export interface PortServiceOptions {
   readonly sandboxes: SandboxResolver;
   readonly supervisors: Supervisors;
+  readonly activity: Activity;
   readonly clock: Clock;
 }
 
@@ -45,7 +47,11 @@ export class PortService {
     }
     const stream = new DialedStream(this.#options.supervisors.get(record), port);
     this.#open.set(record.id, open + 1);
-    stream.once("close", () => this.#closed(record.id));
+    const use = this.#options.activity.begin(record.id, "connection");
+    stream.once("close", () => {
+      use[Symbol.dispose]();
+      this.#closed(record.id);
+    });
     const what = `Connecting to port ${port} of sandbox ${record.id}`;
     try {
       const limit = { clock: this.#options.clock, limitMs: DIAL_LIMIT_MS, what, signal };

@@ -4,6 +4,7 @@ import { hashToken, newToken } from "../access/sandbox-tokens.ts";
 import type { Mount } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import { TOKEN_BYTES } from "../supervisor/protocol.ts";
+import { NO_TIER } from "../tier/tier-fields.ts";
 import { type LifetimeDefaults, lifetimesOf, type SidecarLifetimes } from "./lifetimes.ts";
 import { PROFILE_DEFAULTS } from "./profiles.ts";
 import { resolveImage } from "./resolve-image.ts";
@@ -56,6 +57,8 @@ export function buildRecord(request: CreateSandbox, context: RecordContext): San
     ...lifetimesOf(profileName, request, context.overrides),
     autoResume: request.autoResume ?? false,
     lastActivityAt: context.now,
+    ...NO_TIER,
+    snapshotDestination: request.snapshotDestination,
     supervisorToken: randomBytes(TOKEN_BYTES).toString("hex"),
     tokenHash: request.token === undefined ? undefined : hashToken(request.token),
     createdAt: context.now,

@@ -7,6 +7,7 @@ import {
   NETWORKS,
   PROFILES,
 } from "@aido/sdk/protocol";
+import { parseAddress } from "../object-store/object-address.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 const USER = /^(\d{1,10}(:\d{1,10})?|[a-z_][a-z0-9_-]{0,31})$/;
@@ -34,6 +35,8 @@ export function checkRequest(request: CreateSandbox): void {
   if (request.ttlMs !== undefined) checkTtl(request.ttlMs);
   if (request.idleTimeoutMs !== undefined) checkIdleTimeout(request.idleTimeoutMs);
   if (request.token !== undefined) checkToken(request.token);
+  // Whether it may be used is asked whenever it is.
+  if (request.snapshotDestination !== undefined) parseAddress(request.snapshotDestination);
 }
 
 export function checkTtl(ttlMs: number): void {

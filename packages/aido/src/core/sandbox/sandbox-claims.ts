@@ -10,6 +10,7 @@ const DOING: Readonly<Record<ClaimPurpose, string>> = {
   create: "created",
   launch: "started",
   stop: "stopped",
+  demote: "put away",
   destroy: "destroyed",
 };
 

@@ -1,3 +1,4 @@
+import type { Activity } from "../activity/activity.ts";
 import type { Clock } from "../clock.ts";
 import type { DataDir } from "../data-dir.ts";
 import type { Driver } from "../driver/driver.ts";
@@ -16,6 +17,7 @@ export interface SandboxDeps {
   readonly evidence: EvidenceSink & EvidenceArchive;
   readonly supervisors: Supervisors;
   readonly processes: ProcessIdentity;
+  readonly activity: Activity;
   readonly clock: Clock;
   readonly logger: Logger;
 }

@@ -30,7 +30,8 @@ export class SandboxEnder {
     detail: Readonly<Record<string, unknown>> = {},
   ): Promise<boolean> {
     const { store, clock, evidence } = this.#deps;
-    const patch = { endReason: reason, stoppedAt: clock.now() };
+    const now = clock.now();
+    const patch = { endReason: reason, stoppedAt: now, tier: "hot", tierSince: now } as const;
     const isFirst = await store.sandboxes.transition(id, "running", "stopped", patch);
     if (!isFirst) return false;
     await evidence.append(id, "sandbox.stopped", { reason, ...detail });
@@ -80,7 +81,12 @@ export class SandboxEnder {
     supervisors.drop(record.id);
     await this.markEnded(record.id, reason);
     await store.sandboxes.transition(record.id, "pending", "stopped", { endReason: reason });
-    await store.sandboxes.update(record.id, { expiresAt: undefined, containerId: undefined });
+    await store.sandboxes.update(record.id, {
+      expiresAt: undefined,
+      containerId: undefined,
+      tier: undefined,
+      tierSince: undefined,
+    });
   }
 
   /** After a failed step: nothing of it may stay behind, and the first failure is the one that is told. */

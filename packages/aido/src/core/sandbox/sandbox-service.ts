@@ -213,7 +213,9 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   async stats(sandbox: string): Promise<SandboxStats> {
-    const record = await this.resolveRunning(sandbox);
+    // Looking at a sandbox is not using it.
+    const record = await this.#finder.resolveRunning(sandbox);
+    refuseForeign(record, this.#deps.driver.name);
     const { cpuMs, memoryBytes, pids } = await this.#deps.driver.usage(record.id);
     return { cpuMs, memoryBytes, pids, at: this.#deps.clock.now() };
   }
@@ -225,8 +227,8 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   async resolveRunning(reference: string): Promise<SandboxRecord> {
     const record = await this.#finder.resolveRunning(reference);
     refuseForeign(record, this.#deps.driver.name);
-    this.#watchdog.watch(record);
-    return record;
+    this.#deps.activity.touch(record.id, record.lastActivityAt);
+    return this.#watched(record);
   }
 
   /** Asks the driver what it can do before anybody waits for the answer. */

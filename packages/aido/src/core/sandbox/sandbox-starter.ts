@@ -4,6 +4,7 @@ import { AidoError, type CreateSandbox, type ProfileName, toAidoError } from "@a
 import type { PublicAddress } from "../access/public-address.ts";
 import type { DriverCapabilities } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
+import { STARTED } from "../tier/tier-fields.ts";
 import { buildRecord, type ProfileOverrides } from "./build-record.ts";
 import { checkCapabilities } from "./check-capabilities.ts";
 import { checkRequest } from "./check-request.ts";
@@ -99,7 +100,12 @@ export class SandboxStarter {
       } catch (thrown) {
         await this.#recordFailure(record, thrown, options.actor);
         await ender.removeContainer(id);
-        const patch = { endReason: "failed", containerId: undefined } as const;
+        const patch = {
+          endReason: "failed",
+          containerId: undefined,
+          tier: undefined,
+          tierSince: undefined,
+        } as const;
         await store.sandboxes.transition(id, ["pending", "stopped"], "stopped", patch);
         throw thrown;
       }
@@ -180,6 +186,7 @@ export class SandboxStarter {
       stoppedAt: undefined,
       endReason: undefined,
       lastActivityAt: this.#deps.clock.now(),
+      ...STARTED,
     };
     if (!(await store.sandboxes.transition(record.id, ["pending", "stopped"], "running", patch))) {
       throw new AidoError("CANCELLED", `Sandbox ${record.id} was destroyed while it was being started`, {

@@ -26,5 +26,7 @@ export function toSandboxInfo(record: SandboxRecord, address: PublicAddress | un
     autoResume: record.autoResume,
     lastActivityAt: record.lastActivityAt,
     sidecarUrl: record.tokenHash === undefined ? undefined : address?.sidecar(record.id),
+    tier: record.tier,
+    tierSince: record.tierSince,
   };
 }

@@ -7,10 +7,12 @@ import type {
   ResourceLimits,
   RunStatus,
   SandboxState,
+  Tier,
 } from "@aido/sdk/protocol";
 import type { BatchStore } from "../batch/batch-store.ts";
 import type { Mount } from "../driver/driver.ts";
 import type { CounterStore, Counts, SandboxTotals } from "../metrics/counters.ts";
+import type { TierFields } from "../tier/tier-fields.ts";
 
 /** Where records live. The driver is the truth about what runs, the store about what should. */
 export interface Store {
@@ -26,7 +28,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export interface SandboxRecord {
+export interface SandboxRecord extends TierFields {
   id: string;
   name: string | undefined;
   profile: ProfileName;
@@ -88,6 +90,7 @@ export type SandboxPatch = Partial<
     | "mounts"
     | "supervisorToken"
     | "tokenHash"
+    | keyof TierFields
   >
 >;
 
@@ -98,6 +101,17 @@ export interface SandboxQuery {
   limit?: number | undefined;
   /** Only sandboxes inserted before the one with this id; nothing when there is no such sandbox. */
   before?: string | undefined;
+}
+
+export interface DemotionQuery {
+  tier: Tier;
+  /** In the tier since then or longer. */
+  since: Date;
+  /** Only sandboxes that name a destination of their own for snapshots. */
+  ownDestination?: boolean | undefined;
+  /** Only those that come after this one. */
+  after?: Pick<SandboxRecord, "id" | "tierSince"> | undefined;
+  limit: number;
 }
 
 export interface SandboxStore {
@@ -124,6 +138,8 @@ export interface SandboxStore {
   update(id: string, patch: SandboxPatch, counts?: Counts): Promise<void>;
   /** Running or stopped sandboxes whose `expiresAt` is not after `now`; cost grows with what is due. */
   due(now: Date, limit: number): Promise<readonly SandboxRecord[]>;
+  /** Those that have been in their tier longest first, deleted ones too; cost grows with what is due. */
+  dueForDemotion(query: DemotionQuery): Promise<readonly SandboxRecord[]>;
   /** Of what runs now; cost grows with that. */
   totals(): Promise<SandboxTotals>;
   /** Forgets the record and all that hangs on it, except its evidence. Counts only when there was one. */
@@ -207,7 +223,7 @@ export interface JobStore {
 }
 
 /** What a process is doing to a sandbox in several steps. */
-export type ClaimPurpose = "create" | "launch" | "stop" | "destroy";
+export type ClaimPurpose = "create" | "launch" | "stop" | "demote" | "destroy";
 
 export interface Claim {
   sandboxId: string;

@@ -53,7 +53,7 @@ export class BearerAuthenticator implements Authenticator {
   }
 
   async #mustHaveKey(): Promise<boolean> {
-    this.#isRequired ||= (await this.#keys.list()).some((key) => key.revokedAt === undefined);
+    this.#isRequired ||= await this.#keys.hasAny();
     return this.#isRequired;
   }
 

@@ -17,7 +17,11 @@ export async function readOutput(
   const left = { stdout: MAX_REPLY_BYTES, stderr: MAX_REPLY_BYTES };
   let truncated = false;
   const asked = { stdoutOffset: from.stdout, stderrOffset: from.stderr };
-  for await (const chunk of aido.execs.output(info.sandboxId, info.id, asked, signal)) {
+  // Of a command that has ended the sizes are final: most say nothing on one stream, many on neither.
+  const isNothing =
+    info.status !== "running" && info.stdoutBytes <= from.stdout && info.stderrBytes <= from.stderr;
+  const chunks = isNothing ? [] : aido.execs.output(info.sandboxId, info.id, asked, signal);
+  for await (const chunk of chunks) {
     const kept = chunk.data.subarray(0, left[chunk.stream]);
     truncated ||= kept.length < chunk.data.length;
     // A copy: the chunk may be a view into a buffer that its producer uses again.

@@ -11,9 +11,9 @@ import {
 } from "@aido/sdk/schemas";
 import type { Context } from "hono";
 import { z } from "zod";
+import { bodyChunks } from "../incoming.ts";
 import { type Operation, operation } from "../operation.ts";
 import { requestedSandbox, type SandboxLookup } from "../ownership.ts";
-import { bodyChunks } from "../read-json.ts";
 import type { RequestContext } from "../request-context.ts";
 import { eventStream, type ServerEvent } from "../streams/event-stream.ts";
 import { execEvents } from "../streams/exec-events.ts";
@@ -187,7 +187,7 @@ export function execRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
         const sandbox = await own(input.http, input);
         const execId = execIdOf(input.http);
         const write = async (signal: AbortSignal): Promise<void> => {
-          for await (const chunk of bodyChunks(input.http.req.raw)) {
+          for await (const chunk of bodyChunks(input.http)) {
             await aido.execs.writeStdin(sandbox.id, execId, chunk, signal);
           }
           if (input.query.close === "true") await aido.execs.closeStdin(sandbox.id, execId);

@@ -10,9 +10,9 @@ import {
   writeQuery,
 } from "@aido/sdk/schemas";
 import type { Context } from "hono";
+import { bodyChunks } from "../incoming.ts";
 import { type Input, type Operation, operation } from "../operation.ts";
 import { requestedSandbox, type SandboxLookup } from "../ownership.ts";
-import { bodyChunks } from "../read-json.ts";
 import { eventStream } from "../streams/event-stream.ts";
 import { firstChunkThenStream } from "../streams/first-chunk.ts";
 import { fileToWire } from "../to-wire.ts";
@@ -58,7 +58,7 @@ export function fileRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
       rawBody: BYTES,
       replies: { 200: { schema: okReply, description: "Written in one step" } },
       handle: async (input) => {
-        await aido.files.write(await own(input), input.query.path, bodyChunks(input.http.req.raw), {
+        await aido.files.write(await own(input), input.query.path, bodyChunks(input.http), {
           signal: input.request.signal,
           ...(input.query.mode === undefined ? {} : { mode: Number.parseInt(input.query.mode, 8) }),
         });
@@ -170,7 +170,7 @@ export function fileRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
         await aido.files.tarIn(
           await own(input),
           input.query.path,
-          bodyChunks(input.http.req.raw),
+          bodyChunks(input.http),
           input.request.signal,
         );
         return done(input.http);

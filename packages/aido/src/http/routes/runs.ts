@@ -10,12 +10,12 @@ import {
   summaryReply,
   upBody,
 } from "@aido/sdk/schemas";
+import { bodyChunks } from "../incoming.ts";
 import { type Input, type Operation, operation } from "../operation.ts";
 import { ownRun } from "../own-run.ts";
 import { ownerLabels, refuseOwnLabels } from "../ownership.ts";
 import { refusePrivileges } from "../privileges.ts";
 import type { Quota } from "../quota.ts";
-import { bodyChunks } from "../read-json.ts";
 import type { RequestContext } from "../request-context.ts";
 import { eventStream } from "../streams/event-stream.ts";
 import { firstChunkThenStream } from "../streams/first-chunk.ts";
@@ -52,7 +52,7 @@ export function runRoutes(aido: Aido, deps: RunRouteDeps): Operation[] {
       rawBody: FRAMED_BODY,
       replies: { 201: { schema: runReply, description: "Its inputs and image are there" } },
       handle: async ({ request, http }) =>
-        http.json(await prepare(aido, deps, request, bodyChunks(http.req.raw)), 201),
+        http.json(await prepare(aido, deps, request, bodyChunks(http)), 201),
     }),
     operation({
       id: "startRun",
@@ -64,7 +64,7 @@ export function runRoutes(aido: Aido, deps: RunRouteDeps): Operation[] {
       rawBody: FRAMED_BODY,
       replies: { 202: { schema: runReply, description: "It has started" } },
       handle: async ({ request, http }) => {
-        const body = new FramedBody(bodyChunks(http.req.raw));
+        const body = new FramedBody(bodyChunks(http));
         const { task, ...wanted } = startRunBody.parse(await body.request(deps.maxBodyBytes));
         const { privileged, hostNetwork } = wanted;
         refusePrivileges(request.principal, {

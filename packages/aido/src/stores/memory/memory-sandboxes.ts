@@ -1,7 +1,15 @@
 import { AidoError, type SandboxState } from "@aido/sdk/protocol";
 import type { Counts, SandboxTotals } from "../../core/metrics/counters.ts";
-import type { SandboxPatch, SandboxQuery, SandboxRecord, SandboxStore } from "../../core/store/store.ts";
+import type {
+  DemotionQuery,
+  SandboxPatch,
+  SandboxQuery,
+  SandboxRecord,
+  SandboxStore,
+} from "../../core/store/store.ts";
 import type { MemoryCounters } from "./memory-counters.ts";
+
+type DueRecord = Pick<SandboxRecord, "id" | "tierSince">;
 
 /** Insertion order of the map is the order of age. */
 export class MemorySandboxes implements SandboxStore {
@@ -90,6 +98,19 @@ export class MemorySandboxes implements SandboxStore {
     );
     due.sort((a, b) => Number(a.expiresAt) - Number(b.expiresAt));
     return structuredClone(due.slice(0, limit));
+  }
+
+  async dueForDemotion(query: DemotionQuery): Promise<readonly SandboxRecord[]> {
+    const order = (a: DueRecord, b: DueRecord) =>
+      Number(a.tierSince) - Number(b.tierSince) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+    const due = [...this.#records.values()].filter(
+      (record) =>
+        record.tier === query.tier &&
+        Number(record.tierSince) <= Number(query.since) &&
+        (query.ownDestination !== true || record.snapshotDestination !== undefined) &&
+        (query.after === undefined || order(record, query.after) > 0),
+    );
+    return structuredClone(due.sort(order).slice(0, query.limit));
   }
 
   async totals(): Promise<SandboxTotals> {

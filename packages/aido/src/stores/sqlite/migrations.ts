@@ -181,6 +181,21 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE sandboxes ADD COLUMN token_hash TEXT;
   `,
   `
+  ALTER TABLE sandboxes ADD COLUMN tier TEXT;
+  ALTER TABLE sandboxes ADD COLUMN tier_since INTEGER;
+  ALTER TABLE sandboxes ADD COLUMN warm_image TEXT;
+  ALTER TABLE sandboxes ADD COLUMN warm_is_stale INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE sandboxes ADD COLUMN snapshot_url TEXT;
+  ALTER TABLE sandboxes ADD COLUMN snapshot_sha256 TEXT;
+  ALTER TABLE sandboxes ADD COLUMN snapshot_is_stale INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE sandboxes ADD COLUMN snapshot_destination TEXT;
+  UPDATE sandboxes SET tier = 'hot', tier_since = coalesce(stopped_at, created_at)
+    WHERE state = 'stopped' AND container_id IS NOT NULL;
+  CREATE INDEX sandboxes_tier ON sandboxes (tier, tier_since, id) WHERE tier IS NOT NULL;
+  CREATE INDEX sandboxes_tier_own ON sandboxes (tier, tier_since, id)
+    WHERE tier IS NOT NULL AND snapshot_destination IS NOT NULL;
+  `,
+  `
   CREATE TABLE batches (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,

@@ -17,6 +17,10 @@ export class SqliteApiKeys implements ApiKeys {
     return this.#db.all("SELECT * FROM api_keys ORDER BY created_at, id").map(toApiKey);
   }
 
+  async hasAny(): Promise<boolean> {
+    return this.#db.first("SELECT 1 AS one FROM api_keys WHERE revoked_at IS NULL LIMIT 1") !== undefined;
+  }
+
   async insert(key: ApiKeyRecord): Promise<void> {
     this.#db.run(
       `INSERT INTO api_keys (id, name, secret_hash, scopes, created_at, expires_at, revoked_at)

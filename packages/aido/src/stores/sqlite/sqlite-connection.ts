@@ -46,7 +46,7 @@ export class SqliteConnection {
   }
 
   first(sql: string, ...values: SqlValue[]): Row | undefined {
-    return this.all(sql, ...values)[0];
+    return this.#translated(() => this.#statement(sql).get(values) as Row | undefined);
   }
 
   /** The number of rows changed. */

@@ -1,6 +1,12 @@
 import { AidoError, SANDBOX_STATES, type SandboxState } from "@aido/sdk/protocol";
 import type { Counts, SandboxTotals } from "../../core/metrics/counters.ts";
-import type { SandboxPatch, SandboxQuery, SandboxRecord, SandboxStore } from "../../core/store/store.ts";
+import type {
+  DemotionQuery,
+  SandboxPatch,
+  SandboxQuery,
+  SandboxRecord,
+  SandboxStore,
+} from "../../core/store/store.ts";
 import { fromRow, insertSql, SANDBOX_COLUMNS, toAssignments } from "./rows.ts";
 import type { Row, SqliteConnection, SqlValue } from "./sqlite-connection.ts";
 import { addCounts } from "./sqlite-counters.ts";
@@ -39,11 +45,11 @@ export class SqliteSandboxes implements SandboxStore {
 
   async find(reference: string, limit: number): Promise<readonly SandboxRecord[]> {
     for (const column of ["id", "name"]) {
-      const exact = this.#db.all(
-        `SELECT * FROM sandboxes WHERE ${column} = ? AND state <> 'deleted' LIMIT 1`,
+      const exact = this.#db.first(
+        `SELECT * FROM sandboxes WHERE ${column} = ? AND state <> 'deleted'`,
         reference,
       );
-      if (exact.length > 0) return exact.map(toRecord);
+      if (exact !== undefined) return [toRecord(exact)];
     }
     if (reference.length < 2) return [];
     const rows = this.#db.all(
@@ -99,6 +105,21 @@ export class SqliteSandboxes implements SandboxStore {
         "AND state IN ('running', 'stopped') ORDER BY expires_at LIMIT ?",
       now.getTime(),
       limit,
+    );
+    return rows.map(toRecord);
+  }
+
+  async dueForDemotion(query: DemotionQuery): Promise<readonly SandboxRecord[]> {
+    const isOwn = query.ownDestination === true;
+    const after = query.after === undefined ? [] : [Number(query.after.tierSince), query.after.id];
+    const rows = this.#db.all(
+      `SELECT * FROM sandboxes INDEXED BY ${isOwn ? "sandboxes_tier_own" : "sandboxes_tier"} ` +
+        `WHERE tier IS NOT NULL AND tier = ? AND tier_since <= ?${isOwn ? " AND snapshot_destination IS NOT NULL" : ""}` +
+        `${after.length > 0 ? " AND (tier_since, id) > (?, ?)" : ""} ORDER BY tier_since, id LIMIT ?`,
+      query.tier,
+      query.since.getTime(),
+      ...after,
+      query.limit,
     );
     return rows.map(toRecord);
   }
