@@ -48,7 +48,12 @@ function engineMissing() {
     stdio: ["ignore", "inherit", "inherit"],
     timeout: 900_000,
   });
-  return images.status === 0 ? undefined : "the test images could not be made";
+  if (images.status !== 0) return "the test images could not be made";
+  const s3 = spawnSync("bash", ["scripts/test-s3.sh", "fetch"], {
+    stdio: ["ignore", "ignore", "inherit"],
+    timeout: 300_000,
+  });
+  return s3.status === 0 ? undefined : "the S3 server for the tests could not be fetched";
 }
 
 function run(command, args, options = {}) {

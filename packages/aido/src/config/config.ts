@@ -37,6 +37,21 @@ export interface ReaperConfig {
   readonly snapshot: boolean;
 }
 
+export interface SnapshotConfig {
+  readonly prefix: string | undefined;
+  readonly allow: readonly string[];
+  readonly maxBytes: number;
+}
+
+export interface S3Config {
+  readonly endpoint: string | undefined;
+  readonly region: string;
+  readonly accessKeyId: Secret | undefined;
+  readonly secretAccessKey: Secret | undefined;
+  readonly sessionToken: Secret | undefined;
+  readonly pathStyle: boolean | undefined;
+}
+
 /** What the rest of aido is handed: read once, frozen, paths absolute, units converted. */
 export interface Config
   extends Readonly<
@@ -46,6 +61,8 @@ export interface Config
       | `serve.${string}`
       | `sidecar.${string}`
       | `reaper.${string}`
+      | `snapshot.${string}`
+      | `s3.${string}`
       | "ttl"
       | "idleTimeout"
       | "requestTimeout"
@@ -58,6 +75,8 @@ export interface Config
   readonly serve: ServeConfig;
   readonly sidecar: SidecarConfig;
   readonly reaper: ReaperConfig;
+  readonly snapshot: SnapshotConfig;
+  readonly s3: S3Config;
 }
 
 export function toConfig(values: Values, cwd: string): Config {
@@ -90,7 +109,7 @@ export function toConfig(values: Values, cwd: string): Config {
       rateLimit: values["serve.rateLimit"],
       maxSandboxes: values["serve.maxSandboxes"],
       maxBodyBytes: values["serve.maxBody"],
-      corsOrigins: (values["serve.corsOrigins"] ?? "").split(",").filter((origin) => origin !== ""),
+      corsOrigins: toList(values["serve.corsOrigins"]),
       pool: values["serve.pool"],
       jwtSecret: values["serve.jwtSecret"],
       jwksUrl: values["serve.jwksUrl"],
@@ -114,10 +133,30 @@ export function toConfig(values: Values, cwd: string): Config {
       busyCpus: values["reaper.busyCpus"],
       snapshot: values["reaper.snapshot"],
     }),
+    snapshot: Object.freeze({
+      prefix: values["snapshot.prefix"],
+      allow: toList(values["snapshot.allow"]),
+      maxBytes: values["snapshot.maxSize"],
+    }),
+    s3: Object.freeze({
+      endpoint: values["s3.endpoint"],
+      region: values["s3.region"],
+      accessKeyId: values["s3.accessKeyId"],
+      secretAccessKey: values["s3.secretAccessKey"],
+      sessionToken: values["s3.sessionToken"],
+      pathStyle: values["s3.pathStyle"],
+    }),
     logLevel: values.logLevel,
     logFormat: values.logFormat,
     json: values.json,
   });
+}
+
+function toList(value: string | undefined): readonly string[] {
+  return (value ?? "")
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
 }
 
 function absolute(path: string, cwd: string): string {

@@ -5,6 +5,7 @@ import { nearestName } from "./nearest-name.ts";
 import { Secret } from "./secret.ts";
 import { readSecretFile } from "./secret-file.ts";
 import { KEYS, SETTINGS, type Values, variableOf } from "./settings.ts";
+import { secret } from "./value-kinds.ts";
 
 export interface ConfigSources {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -59,7 +60,7 @@ type Take = (
 ) => void;
 
 function readVariables(env: ConfigSources["env"], take: Take, problems: string[]): void {
-  const known = new Set(["AIDO_CONFIG", "AIDO_API_KEY_FILE"]);
+  const known = new Set(["AIDO_CONFIG"]);
   for (const key of KEYS) {
     for (const [name, kind] of Object.entries(SETTINGS[key].variables ?? {})) {
       known.add(name);
@@ -67,10 +68,12 @@ function readVariables(env: ConfigSources["env"], take: Take, problems: string[]
     }
     const name = variableOf(key);
     known.add(name);
+    const file = env[`${name}_FILE`];
+    if (SETTINGS[key].kind === secret) known.add(`${name}_FILE`);
     if (env[name]) take(key, env[name], name);
-  }
-  if (env["AIDO_API_KEY_FILE"] && !env["AIDO_API_KEY"]) {
-    take("apiKey", readSecretFile(env["AIDO_API_KEY_FILE"], problems), "AIDO_API_KEY_FILE");
+    else if (SETTINGS[key].kind === secret && file) {
+      take(key, readSecretFile(`${name}_FILE`, file, problems), `${name}_FILE`);
+    }
   }
   // Other programs may have variables of this prefix; only what looks like a slip is one.
   for (const name of Object.keys(env)) {
@@ -89,7 +92,7 @@ function suggestion(name: string, candidates: readonly string[]): string {
 }
 
 function shown(key: keyof Values, value: unknown): string {
-  if (key === "apiKey" || value instanceof Secret) return "[hidden]";
+  if (SETTINGS[key].kind === secret || value instanceof Secret) return "[hidden]";
   return (JSON.stringify(value) ?? String(value)).slice(0, 100);
 }
 

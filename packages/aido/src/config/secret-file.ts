@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 
 /** Without the line break that editors put at the end. */
-export function readSecretFile(path: string, problems: string[]): string | undefined {
+export function readSecretFile(variable: string, path: string, problems: string[]): string | undefined {
   try {
     return readFileSync(path, "utf8").trim();
   } catch (thrown) {
-    problems.push(`AIDO_API_KEY_FILE: ${(thrown as Error).message}`);
+    problems.push(`${variable}: ${(thrown as Error).message}`);
     return undefined;
   }
 }

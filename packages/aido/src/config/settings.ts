@@ -1,23 +1,14 @@
 import { PROFILES, type ProfileName } from "@aido/sdk/protocol";
+import { OBJECT_SETTINGS, type ObjectValues } from "./object-settings.ts";
 import type { Secret } from "./secret.ts";
-import {
-  bytes,
-  duration,
-  flag,
-  numberFrom,
-  oneOf,
-  seconds,
-  secret,
-  text,
-  url,
-  type ValueKind,
-} from "./value-kinds.ts";
+import type { SettingDefinition } from "./setting-definition.ts";
+import { bytes, duration, flag, numberFrom, oneOf, seconds, secret, text, url } from "./value-kinds.ts";
 
 export type DriverChoice = "auto" | "docker" | "local";
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** Every setting by its dotted key, with the value it has when nobody sets it. */
-export interface Values {
+export interface Values extends ObjectValues {
   driver: DriverChoice;
   dataDir: string;
   dockerHost: string | undefined;
@@ -63,14 +54,6 @@ export interface Values {
   logLevel: LogLevel;
   logFormat: "auto" | "json" | "text";
   json: boolean;
-}
-
-export interface SettingDefinition<T> {
-  readonly kind: ValueKind<Exclude<T, undefined>>;
-  readonly default: T;
-  readonly description: string;
-  /** Variables besides the mechanical `AIDO_…`, weaker than it; each may be written in its own way. */
-  readonly variables?: Readonly<Record<string, ValueKind<Exclude<T, undefined>>>>;
 }
 
 /** The one table: the loader, `aido config show` and the reference page are made of it. */
@@ -297,6 +280,7 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     default: undefined,
     description: "Where callers reach the server, when a proxy stands before it. Sidecar addresses begin so.",
   },
+  ...OBJECT_SETTINGS,
   logLevel: {
     kind: oneOf("debug", "info", "warn", "error", "silent"),
     default: "warn",

@@ -11,6 +11,8 @@ export function parseAddress(address: string): URL {
   if (url === undefined || CONTROL.test(address) || address.includes("\\") || address !== address.trim()) {
     throw invalid("This is no address of an object");
   }
+  if ((url.protocol === "file:") !== (url.host === ""))
+    throw invalid("This address names no place of objects");
   if (url.username !== "" || url.password !== "")
     throw invalid("An address must not hold a user or password");
   if (url.hash !== "") throw invalid("An address must not have a fragment");
