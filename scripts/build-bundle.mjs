@@ -21,10 +21,11 @@ function comesWithDocker(id) {
 
 /** Chunks that would otherwise be many small ones. The rest is split by who needs it. */
 const CHUNKS = [
-  // Every command that opens a data directory needs all of it.
+  // Every command that opens a data directory needs all of it. What few need is opened by compose/open-*.ts, behind
+  // core's deferred-*.ts, and loaded when it is first used; what stores are made of (*-store.ts) is not.
   [
     "core",
-    /\/(aido\/src\/(core\/(?!doctor\/)|stores\/|compose(?!\/(open-server|api-operations|housekeeping))|log\/)|node_modules\/nanoid\/)/,
+    /\/(aido\/src\/(core\/(?!doctor\/|(agent|batch|job|ssh|workflow)\/(?!deferred-|[\w-]+-store\.))|stores\/|compose(?!\/(open-|api-operations|housekeeping))|log\/)|node_modules\/nanoid\/)/,
   ],
   ["docker", comesWithDocker],
   ["local", /\/drivers\/local\//],
@@ -88,6 +89,19 @@ async function bundle(rolldown, dir) {
   await made.close();
 }
 
+/** A chunk that is loaded while it loads another would find nothing in it. */
+function refuseCircles(directory) {
+  const needs = (name) =>
+    [...readFileSync(join(directory, name), "utf8").matchAll(/^const \w+ = require\("\.\/(.+?)"\);$/gm)].map(
+      ([, id]) => id,
+    );
+  const visit = (name, path) => {
+    if (path.includes(name)) throw new Error(`chunks that load each other: ${[...path, name].join(" → ")}`);
+    for (const next of needs(name)) visit(next, [...path, name]);
+  };
+  for (const name of readdirSync(directory).filter((name) => name.endsWith(".cjs"))) visit(name, []);
+}
+
 /** Every function, not only those that run while loading; the flags are put back because the caches name them. */
 function compile(directory) {
   setFlagsFromString("--no-lazy");
@@ -108,7 +122,10 @@ try {
 } catch (error) {
   console.error(`The command line is not bundled and starts more slowly: ${error.message}`);
 }
-if (rolldown !== undefined) await bundle(rolldown, fresh);
+if (rolldown !== undefined) {
+  await bundle(rolldown, fresh);
+  refuseCircles(fresh);
+}
 rmSync(target, { recursive: true, force: true });
 if (rolldown !== undefined) {
   renameSync(fresh, target);

@@ -24,9 +24,22 @@ export function loadBundle<T>(entry: string): T {
     );
     return module.exports;
   };
-  const require = (id: string): unknown =>
-    id.startsWith("./") ? load(join(directory, id)) : (fromPackages(id) as unknown);
+  const require = (id: string): unknown => {
+    if (id.startsWith("./")) return load(join(directory, id));
+    return SELDOM_USED.has(id) ? whenUsed(() => fromPackages(id)) : (fromPackages(id) as unknown);
+  };
   return load(entry) as T;
+}
+
+/** Parts of Node that take milliseconds to load and that most commands import without coming to use them. */
+const SELDOM_USED = new Set(
+  [
+    ...["child_process", "perf_hooks", "readline", "readline/promises", "stream/consumers", "tty", "zlib"],
+  ].map((name) => `node:${name}`),
+);
+
+function whenUsed(load: () => object): object {
+  return new Proxy({}, { get: (_, key) => Reflect.get(load(), key) });
 }
 
 /**
