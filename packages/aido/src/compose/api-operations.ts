@@ -19,6 +19,7 @@ import { runRoutes } from "../http/routes/runs.ts";
 import { sandboxRoutes } from "../http/routes/sandboxes.ts";
 import { serverRoutes } from "../http/routes/server.ts";
 import { systemRoutes } from "../http/routes/system.ts";
+import { sidecarRoutes } from "../http/sidecar/sidecar-routes.ts";
 
 export interface ApiDeps {
   aido: CoreAido;
@@ -55,6 +56,12 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...recordRoutes(aido, deps.audit),
     ...serverRoutes(aido.driver, version),
     ...poolRoutes(deps.pool),
+    ...sidecarRoutes({
+      aido,
+      known,
+      maxBodyBytes: deps.maxBodyBytes,
+      runningExecs: async (sandboxId) => (await aido.store.execs.running(sandboxId)).map(({ id }) => id),
+    }),
     ...systemRoutes({
       version,
       metrics: deps.metrics,

@@ -1,6 +1,7 @@
 import { AidoError } from "@aido/sdk/protocol";
 import { openWithStore } from "../compose.ts";
 import type { Config, ServeConfig } from "../config/config.ts";
+import { SandboxTokens } from "../core/access/sandbox-tokens.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import { DataDir } from "../core/data-dir.ts";
 import type { Logger } from "../core/logger.ts";
@@ -99,6 +100,7 @@ async function serve(
   const app = createApp({
     operations,
     authenticator,
+    sandboxTokens: new SandboxTokens(store.sandboxes),
     rateLimiter: new TokenBuckets(config.serve.rateLimit),
     audit,
     metrics,

@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import { type Context, Hono } from "hono";
+import type { SandboxTokens } from "../core/access/sandbox-tokens.ts";
 import type { Logger } from "../core/logger.ts";
 import type { AuditTrail } from "./audit-trail.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
+import { authenticateSandbox } from "./auth/sandbox-token.ts";
 import { corsHeaders } from "./cors.ts";
 import { errorReply } from "./error-reply.ts";
 import { clientSignal, readJson } from "./incoming.ts";
@@ -11,10 +13,12 @@ import type { HttpMetrics } from "./metrics.ts";
 import type { Operation } from "./operation.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import type { RequestContext } from "./request-context.ts";
+import { sidecarErrorReply } from "./sidecar/sidecar-reply.ts";
 
 export interface AppOptions {
   operations: readonly Operation[];
   authenticator: Authenticator;
+  sandboxTokens: SandboxTokens;
   rateLimiter: RateLimiter;
   audit: AuditTrail;
   metrics: HttpMetrics;
@@ -49,7 +53,8 @@ export function createApp(options: AppOptions): Hono {
   app.notFound((http) => {
     const allowed = patterns.filter(({ pattern }) => pattern.test(http.req.path)).map(({ method }) => method);
     const requestId = requestIdOf(http);
-    const { error, response } = errorReply(noSuchOperation(http, allowed), requestId);
+    const tell = http.req.path.startsWith("/sidecar/") ? sidecarErrorReply : errorReply;
+    const { error, response } = tell(noSuchOperation(http, allowed), requestId);
     if (allowed.length > 0) response.headers.set("allow", allowed.join(", "));
     options.metrics.request("none", response.status, 0, error.code);
     return response;
@@ -90,7 +95,8 @@ async function serve(operation: Operation, http: Context, options: AppOptions): 
       http,
     } as never);
   } catch (thrown) {
-    const reply = errorReply(orCancelled(thrown, signal), requestId);
+    const tell = operation.errors === "sidecar" ? sidecarErrorReply : errorReply;
+    const reply = tell(orCancelled(thrown, signal), requestId);
     failure = reply.error;
     response = reply.response;
   }
@@ -129,6 +135,11 @@ async function admit(
       principal: { owner: "public", name: "public", scopes: [] },
     };
   }
+  if (operation.scope === "sandbox") {
+    const sandboxId = http.req.param("sandboxId") ?? "";
+    const principal = await authenticateSandbox(options.sandboxTokens, sandboxId, http.req.raw.headers);
+    return { requestId, logger, signal, draining, principal, sandboxId };
+  }
   const principal = await options.authenticator.authenticate(http.req.raw.headers);
   if (!principal.scopes.includes(operation.scope) && !principal.scopes.includes("admin")) {
     throw new AidoError("FORBIDDEN", `This key may not do that; it needs the scope ${operation.scope}`);
@@ -153,7 +164,8 @@ function finish(operation: Operation, http: Context, options: AppOptions, outcom
       operation: operation.id,
       owner: request?.principal.owner ?? "unknown",
       name: request?.principal.name ?? "unknown",
-      sandbox: request?.sandboxId ?? http.req.param("containerId")?.slice(0, 255),
+      sandbox:
+        request?.sandboxId ?? (http.req.param("containerId") ?? http.req.param("sandboxId"))?.slice(0, 255),
       status: response.status,
       code: failure?.code,
       at: new Date(),

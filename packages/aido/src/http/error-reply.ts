@@ -9,8 +9,7 @@ export function errorReply(thrown: unknown, requestId: string): { error: AidoErr
     "content-type": "application/json",
     "aido-request-id": requestId,
   };
-  if (error.code === "MISSING_AUTH" || error.code === "INVALID_API_KEY")
-    headers["www-authenticate"] = "Bearer";
+  if (error.kind === "unauthenticated") headers["www-authenticate"] = "Bearer";
   const retryAfter = error.details["retryAfterSeconds"];
   if (ERROR_KINDS[error.kind].retry || retryAfter !== undefined)
     headers["retry-after"] = String(retryAfter ?? 1);

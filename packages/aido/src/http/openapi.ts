@@ -1,4 +1,4 @@
-import { errorReply } from "@aido/sdk/schemas";
+import { errorReply, sidecarErrorReply } from "@aido/sdk/schemas";
 import { z } from "zod";
 import type { Operation } from "./operation.ts";
 
@@ -20,8 +20,11 @@ export function openApiDocument(operations: readonly Operation[], version: strin
     },
     paths,
     components: {
-      securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
-      schemas: { Error: schema(errorReply) },
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer" },
+        sandboxToken: { type: "http", scheme: "bearer", description: "The token of the one sandbox" },
+      },
+      schemas: { Error: schema(errorReply), SidecarError: schema(sidecarErrorReply) },
     },
   };
 }
@@ -37,15 +40,16 @@ function describe(operation: Operation): object {
         : { content: { [type]: reply.schema === undefined ? {} : { schema: schema(reply.schema) } } }),
     };
   }
+  const errors = operation.errors === "sidecar" ? "SidecarError" : "Error";
   responses["default"] = {
     description: "Why it was not done",
-    content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+    content: { "application/json": { schema: { $ref: `#/components/schemas/${errors}` } } },
   };
   return {
     operationId: operation.id,
     tags: [operation.tag],
     summary: operation.summary,
-    ...(operation.scope === "public" ? { security: [] } : { security: [{ bearer: [] }] }),
+    security: securityOf(operation),
     parameters: [
       ...parameters("path", operation.params, operation.path),
       ...parameters("query", operation.query, operation.path),
@@ -53,6 +57,11 @@ function describe(operation: Operation): object {
     ...requestBody(operation),
     responses,
   };
+}
+
+function securityOf({ scope }: Operation): object[] {
+  if (scope === "public") return [];
+  return [scope === "sandbox" ? { sandboxToken: [] } : { bearer: [] }];
 }
 
 function requestBody(operation: Operation): object {

@@ -23,13 +23,13 @@ export interface Operation<
   Body extends z.ZodType | undefined = z.ZodType | undefined,
 > {
   id: string;
-  method: "get" | "post" | "put" | "delete";
+  method: "get" | "post" | "put" | "patch" | "delete";
   /** With `:name` parameters. */
   path: string;
   tag: string;
   summary: string;
-  /** `public` needs no key. */
-  scope: Scope | "public";
+  /** `public` needs no key; `sandbox` needs the token of the sandbox that `:sandboxId` names, and no key opens it. */
+  scope: Scope | "public" | "sandbox";
   params?: Params;
   query?: Query;
   body?: Body;
@@ -37,6 +37,8 @@ export interface Operation<
   rawBody?: string;
   /** Replies by status; `undefined` schema means the given content type. */
   replies: Readonly<Record<number, { schema?: z.ZodType; contentType?: string; description: string }>>;
+  /** How its failures are said: the API's own way unless this names another. */
+  errors?: "sidecar";
   /** Left out of the audit log: it changes nothing and is asked often. */
   quiet?: boolean;
   handle(input: Input<Params, Query, Body>): Promise<Response> | Response;

@@ -29,6 +29,8 @@ asked for, a name or a unique beginning of an id will do.
   owners do not exist for you; \`admin\` sees all.
 - **Errors**: \`{"error": {"code", "message", "details": {"cause"}, "hint", "requestId"}}\`. [Codes](errors.md) are stable; the status follows from the
   code. A command that fails is no error: it is \`200\` with \`"status": "error"\`.
+- **Sidecar**: below \`/sidecar/<sandboxId>\` each sandbox of the profile \`sidecar\` answers for itself. The token that \`POST /api/sandbox\` shows
+  once opens it, no key does, and the token opens nothing else. Failures there are \`{"success": false, "error": {"code", "message"}}\`. The id must be whole.
 - **Repeating**: \`POST /api/sandbox\` takes an \`Idempotency-Key\` header, \`POST /api/sandbox/exec\` an \`id\`: the same request again does
   nothing more and gives the first answer.
 - **Headers**: every reply has \`Aido-Request-Id\`, which the log and the audit log know; you may choose it. With a rate limit there are

@@ -49,7 +49,8 @@ describe("the server about itself", () => {
       const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]);
       const inPath = documented.parameters.filter((parameter) => parameter.in === "path");
       expect(inPath.map(({ name, required }) => [name, required])).toEqual(names.map((name) => [name, true]));
-      expect(documented.security).toEqual(scope === "public" ? [] : [{ bearer: [] }]);
+      const secret = scope === "sandbox" ? { sandboxToken: [] } : { bearer: [] };
+      expect(documented.security).toEqual(scope === "public" ? [] : [secret]);
       expect(documented.requestBody?.content["application/json"] !== undefined).toBe(body !== undefined);
       for (const response of Object.values(documented.responses)) expect(response.description).not.toBe("");
     }

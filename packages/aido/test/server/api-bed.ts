@@ -7,6 +7,7 @@ import { apiOperations } from "../../src/compose/api-operations.ts";
 import { wire } from "../../src/compose/wire.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { Scope } from "../../src/core/access/api-keys.ts";
+import { SandboxTokens } from "../../src/core/access/sandbox-tokens.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import { PortTokens } from "../../src/core/ports/port-tokens.ts";
@@ -128,6 +129,7 @@ export class ApiBed implements AsyncDisposable {
         required: options.guarded ?? false,
         allowedOrigins: corsOrigins,
       }),
+      sandboxTokens: new SandboxTokens(store.sandboxes),
       rateLimiter: new TokenBuckets(options.rateLimit ?? 0),
       audit,
       metrics,

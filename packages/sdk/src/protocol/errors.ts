@@ -31,6 +31,7 @@ export const ERROR_CODES = {
   MISSING_AUTH: "unauthenticated",
   INVALID_AUTH_FORMAT: "unauthenticated",
   INVALID_API_KEY: "unauthenticated",
+  UNAUTHORIZED: "unauthenticated",
   FORBIDDEN: "forbidden",
   RATE_LIMITED: "limit",
   QUOTA_EXCEEDED: "limit",
@@ -61,6 +62,8 @@ export const ERROR_CODES = {
   EXEC_FAILED: "internal",
   OUT_OF_MEMORY: "limit",
   OUTPUT_LOST: "conflict",
+  TERMINAL_NOT_FOUND: "not_found",
+  TERMINAL_CLOSED: "conflict",
   // files and history
   FILE_NOT_FOUND: "not_found",
   FILE_EXISTS: "conflict",

@@ -8,4 +8,5 @@ export * from "./ports.ts";
 export * from "./run.ts";
 export * from "./sandbox.ts";
 export * from "./server.ts";
+export * from "./sidecar.ts";
 export * from "./values.ts";

@@ -48,7 +48,7 @@ function whole(parts: readonly Uint8Array[], isPart: boolean): Buffer {
 }
 
 /** How many bytes at the end begin a character of UTF-8 that is not complete. */
-function unfinished(bytes: Buffer): number {
+export function unfinished(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
     if (byte < 0x80) return 0;
