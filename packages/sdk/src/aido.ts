@@ -1,5 +1,5 @@
 import type { History } from "./history.ts";
-import type { Jobs } from "./jobs.ts";
+import type { Batches, Jobs } from "./jobs.ts";
 import type {
   CreatedSandbox,
   CreateSandbox,
@@ -30,6 +30,7 @@ export interface Aido {
   readonly runs: Runs;
   readonly history: History;
   readonly jobs: Jobs;
+  readonly batches: Batches;
   close(): Promise<void>;
 }
 

@@ -8,6 +8,7 @@ import type { HttpMetrics } from "../http/metrics.ts";
 import type { Operation } from "../http/operation.ts";
 import type { SandboxLookup } from "../http/ownership.ts";
 import type { Quota } from "../http/quota.ts";
+import { batchRoutes } from "../http/routes/batches.ts";
 import { execRoutes } from "../http/routes/execs.ts";
 import { fileRoutes } from "../http/routes/files.ts";
 import { historyRoutes } from "../http/routes/history.ts";
@@ -53,6 +54,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...portRoutes(aido, deps.tokens),
     ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes }),
     ...jobRoutes(aido, { quota, known }),
+    ...batchRoutes(aido),
     ...recordRoutes(aido, deps.audit),
     ...serverRoutes(aido.driver, version),
     ...poolRoutes(deps.pool),

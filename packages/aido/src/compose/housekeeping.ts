@@ -51,6 +51,11 @@ export class Housekeeping {
       everyMs: RECONCILE_EVERY_MS,
       run: () => forgetAnswers(new Date()),
     });
+    tasks.start({
+      name: "batches.forget",
+      everyMs: RECONCILE_EVERY_MS,
+      run: () => aido.batches.forgetExpired(),
+    });
     this.#watching = this.#watch(isDone);
   }
 

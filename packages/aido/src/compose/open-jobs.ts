@@ -2,39 +2,45 @@ import type { Execs } from "@aido/sdk";
 import type { JobInfo, JobName } from "@aido/sdk/protocol";
 import { describeJobs, parseJob } from "@aido/sdk/schemas";
 import { z } from "zod";
+import type { Config } from "../config/config.ts";
 import { SandboxTokens } from "../core/access/sandbox-tokens.ts";
+import type { Activity } from "../core/activity/activity.ts";
+import { BatchService } from "../core/batch/batch-service.ts";
 import type { Clock } from "../core/clock.ts";
+import type { OpenJobs } from "../core/job/deferred-jobs.ts";
 import type { JobCaller } from "../core/job/job-caller.ts";
+import type { HandlerDeps } from "../core/job/job-handler.ts";
 import { jobHandlers } from "../core/job/job-handlers.ts";
 import { JobService } from "../core/job/job-service.ts";
-import type { ActiveSessions } from "../core/metrics/active-sessions.ts";
 import type { ProcessIdentity } from "../core/process-identity.ts";
 import type { SandboxService } from "../core/sandbox/sandbox-service.ts";
 import type { Store } from "../core/store/store.ts";
 import { validationError } from "../http/error-reply.ts";
 
-export interface JobParts {
+export interface JobParts extends Pick<HandlerDeps, "agents" | "snapshots" | "ssh"> {
+  config: Config;
   sandboxes: SandboxService;
   execs: Execs;
-  sessions: ActiveSessions;
+  activity: Activity;
   store: Store;
   clock: Clock;
   processes: ProcessIdentity;
 }
 
 /** The jobs on the services they use. */
-export function openJobs(parts: JobParts): JobService {
-  const { sandboxes, execs, sessions, store, clock, processes } = parts;
-  const handlers = jobHandlers({ sandboxes, execs, sessions, tokens: new SandboxTokens(store.sandboxes) });
-  return new JobService({
-    handlers,
-    parse,
-    describe: () => describeJobs() as JobInfo[],
-    local: localCaller(sandboxes),
-    store,
-    clock,
-    processes,
+export function openJobs(parts: JobParts): OpenJobs {
+  const { config, sandboxes, store, clock, processes } = parts;
+  const batches = new BatchService({ store, clock, processes, ttlMs: config.batchTtlMs });
+  const handlers = jobHandlers({
+    ...parts,
+    batches,
+    tokens: new SandboxTokens(store.sandboxes),
+    operatorAddress: config.operatorAddress,
   });
+  const local = localCaller(sandboxes);
+  const describe = () => describeJobs() as JobInfo[];
+  const jobs = new JobService({ handlers, parse, describe, local, store, clock, processes });
+  return { jobs, batches, local };
 }
 
 /** Whoever may open the data directory is the operator. */

@@ -5,6 +5,7 @@ import { SandboxTokens } from "../core/access/sandbox-tokens.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import { DataDir } from "../core/data-dir.ts";
 import type { Logger } from "../core/logger.ts";
+import { readMetrics } from "../core/metrics/read-metrics.ts";
 import { PeriodicTasks } from "../core/periodic/periodic-tasks.ts";
 import { parsePool } from "../core/pool/parse-pool.ts";
 import type { WarmPool } from "../core/pool/warm-pool.ts";
@@ -75,7 +76,10 @@ async function serve(
   });
   const poolSpecs = parsePool(config.serve.pool);
   let pool: WarmPool | undefined;
-  const metrics = new HttpMetrics(async () => ({ ...(await sandboxGauges(store)), ...poolGauges(pool) }));
+  const metrics = new HttpMetrics(
+    async () => ({ ...(await sandboxGauges(store)), ...poolGauges(pool) }),
+    () => readMetrics(store, aido.activity),
+  );
   const tokens = new PortTokens(await serverSecret(new DataDir(config.dataDir).serverSecret));
   const ports = new PortProxy({
     dial: (sandboxId, port, signal) => aido.ports.dial(sandboxId, port, signal),

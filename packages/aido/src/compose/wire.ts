@@ -41,7 +41,6 @@ export async function wire(
     addresses,
     activities,
     jobs,
-    sessions,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -60,7 +59,6 @@ export async function wire(
     import("../core/access/public-address.ts"),
     import("../core/activity/activity.ts"),
     import("../core/job/deferred-jobs.ts"),
-    import("../core/metrics/active-sessions.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -94,18 +92,10 @@ export async function wire(
   const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });
   const history = new histories.HistoryService({ ...shared, sandboxes: sandboxService });
   const tracked = new tracking.TrackedExecs(execService, history, sandboxService);
-  const activeSessions = new sessions.ActiveSessions();
-  const jobParts = {
-    ...shared,
-    processes,
-    sandboxes: sandboxService,
-    execs: tracked,
-    sessions: activeSessions,
-  };
+  const jobParts = { ...shared, config, processes, sandboxes: sandboxService, execs: tracked };
   return new core.CoreAido({
     sandboxes: sandboxService,
     execs: tracked,
-    sessions: activeSessions,
     jobs: new jobs.DeferredJobs(async () => (await import("./open-jobs.ts")).openJobs(jobParts)),
     history,
     recover: (sandboxId) => execService.recover(sandboxId),

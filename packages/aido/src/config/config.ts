@@ -64,6 +64,7 @@ export interface Config
       | `snapshot.${string}`
       | `s3.${string}`
       | "ttl"
+      | "batchTtl"
       | "idleTimeout"
       | "requestTimeout"
     >
@@ -71,6 +72,7 @@ export interface Config
   readonly ttlMs: number | undefined;
   readonly idleTimeoutMs: number | undefined;
   readonly requestTimeoutMs: number;
+  readonly batchTtlMs: number;
   readonly limits: Partial<ResourceLimits>;
   readonly serve: ServeConfig;
   readonly sidecar: SidecarConfig;
@@ -100,6 +102,8 @@ export function toConfig(values: Values, cwd: string): Config {
     ttlMs: values.ttl,
     idleTimeoutMs: values.idleTimeout,
     limits: Object.freeze(Object.fromEntries(set)),
+    batchTtlMs: values.batchTtl,
+    operatorAddress: values.operatorAddress,
     server: values.server,
     apiKey: values.apiKey,
     requestTimeoutMs: values.requestTimeout,

@@ -24,6 +24,8 @@ export interface Values extends ObjectValues {
   "limits.disk": number | undefined;
   "limits.openFiles": number | undefined;
   "limits.output": number | undefined;
+  batchTtl: number;
+  operatorAddress: string | undefined;
   server: string | undefined;
   apiKey: Secret | undefined;
   requestTimeout: number;
@@ -135,6 +137,17 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     kind: bytes,
     default: undefined,
     description: "Kept output of one exec and stream, beyond which it is killed; 0 means no limit.",
+  },
+  batchTtl: {
+    kind: duration,
+    default: 24 * 60 * 60_000,
+    description: "How long the results of a batch are kept when nobody collects them.",
+  },
+  operatorAddress: {
+    kind: text,
+    default: undefined,
+    description:
+      "Address of this operator, for batches that several operators share; all of a batch is made here when unset.",
   },
   server: {
     kind: url,

@@ -6,8 +6,7 @@ import type { EvidenceLog } from "./evidence/evidence-log.ts";
 import type { FileService } from "./files/file-service.ts";
 import type { HistoryService } from "./history/history-service.ts";
 import type { TrackedExecs } from "./history/tracked-execs.ts";
-import type { DeferredJobs } from "./job/deferred-jobs.ts";
-import type { ActiveSessions } from "./metrics/active-sessions.ts";
+import type { DeferredBatches, DeferredJobs } from "./job/deferred-jobs.ts";
 import type { PoolSpec } from "./pool/parse-pool.ts";
 import type { PoolStore } from "./pool/pool-store.ts";
 import type { WarmPool } from "./pool/warm-pool.ts";
@@ -27,7 +26,6 @@ export interface CoreParts {
   readonly ports: PortService;
   readonly activity: Activity;
   readonly jobs: DeferredJobs;
-  readonly sessions: ActiveSessions;
   readonly supervisors: Supervisors;
   readonly openPool: (specs: readonly PoolSpec[], store: PoolStore) => Promise<WarmPool>;
   readonly recover: (sandboxId: string) => Promise<void>;
@@ -47,8 +45,7 @@ export class CoreAido implements Aido {
   readonly ports: PortService;
   readonly activity: Activity;
   readonly jobs: DeferredJobs;
-  /** Of jobs, in this process. */
-  readonly sessions: ActiveSessions;
+  readonly batches: DeferredBatches;
   readonly driver: Driver;
   readonly store: Store;
   readonly address: PublicAddress;
@@ -67,7 +64,7 @@ export class CoreAido implements Aido {
     this.ports = parts.ports;
     this.activity = parts.activity;
     this.jobs = parts.jobs;
-    this.sessions = parts.sessions;
+    this.batches = parts.jobs.batches;
     this.driver = parts.driver;
     this.store = parts.store;
     this.address = parts.address;
@@ -94,6 +91,7 @@ export class CoreAido implements Aido {
   /** From what uses others to what is used, so that nothing said last is lost. */
   async #close(): Promise<void> {
     try {
+      await this.jobs.close();
       await this.runs.close();
       await this.execs.close();
       await this.sandboxes.close();

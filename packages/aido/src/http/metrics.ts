@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { isGauge } from "../core/metrics/read-metrics.ts";
 
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -15,10 +16,18 @@ export class HttpMetrics {
   readonly #durations = new Map<string, Histogram>();
   readonly #delay = monitorEventLoopDelay({ resolution: 20 });
   readonly #gauges: () => Promise<Readonly<Record<string, number>>>;
+  readonly #counted: () => Promise<Readonly<Record<string, number>>>;
 
-  /** `gauges` gives what is counted when asked for: sandboxes by state, the pool. Names may carry labels. */
-  constructor(gauges: () => Promise<Readonly<Record<string, number>>>) {
+  /**
+   * `gauges` gives what is counted when asked for: sandboxes by state, the pool. Names may carry labels. `counted` gives
+   * what the store has counted for good.
+   */
+  constructor(
+    gauges: () => Promise<Readonly<Record<string, number>>>,
+    counted: () => Promise<Readonly<Record<string, number>>>,
+  ) {
     this.#gauges = gauges;
+    this.#counted = counted;
     this.#delay.enable();
   }
 
@@ -39,6 +48,11 @@ export class HttpMetrics {
     histogram.total += 1;
   }
 
+  /** Jobs, sandboxes, sessions, reaper and garbage collection, by name. */
+  counted(): Promise<Readonly<Record<string, number>>> {
+    return this.#counted();
+  }
+
   async render(): Promise<string> {
     const lines: string[] = [];
     counters(lines, "aido_http_requests_total", "Requests by operation and status", this.#requests);
@@ -52,6 +66,9 @@ export class HttpMetrics {
       }
       lines.push(`${name}_bucket{${label},le="+Inf"} ${histogram.total}`);
       lines.push(`${name}_sum{${label}} ${histogram.sum}`, `${name}_count{${label}} ${histogram.total}`);
+    }
+    for (const [counter, value] of Object.entries(await this.#counted())) {
+      lines.push(`# TYPE ${counter} ${isGauge(counter) ? "gauge" : "counter"}`, `${counter} ${value}`);
     }
     for (const [gauge, value] of Object.entries(await this.#gauges())) lines.push(`${gauge} ${value}`);
     lines.push("# HELP aido_event_loop_lag_seconds 99th percentile since the last reading");

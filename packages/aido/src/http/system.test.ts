@@ -33,7 +33,7 @@ describe("the server about itself", () => {
     expect(text).toMatch(/aido_http_request_duration_seconds_bucket\{operation="exec",le="\+Inf"\} 1/);
     expect(text).toContain("aido_event_loop_lag_seconds ");
     for (const line of text.trim().split("\n"))
-      expect(line).toMatch(/^(# (HELP|TYPE) |[a-z_]+(\{[^}]*\})? [-+.\de]+$)/);
+      expect(line).toMatch(/^(# (HELP|TYPE) |[a-z_][a-z0-9_]*(\{[^}]*\})? [-+.\de]+$)/);
   });
 
   test("S3-9 the OpenAPI document has every operation, and all it refers to", async () => {

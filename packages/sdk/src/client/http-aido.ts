@@ -1,4 +1,5 @@
 import type { Aido } from "../aido.ts";
+import { HttpBatches } from "./http-batches.ts";
 import { HttpEvidence } from "./http-evidence.ts";
 import { HttpExecs } from "./http-execs.ts";
 import { HttpFiles } from "./http-files.ts";
@@ -26,6 +27,7 @@ export class HttpAido implements Aido {
   readonly evidence: HttpEvidence;
   readonly runs: HttpRuns;
   readonly jobs: HttpJobs;
+  readonly batches: HttpBatches;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions) {
@@ -38,6 +40,7 @@ export class HttpAido implements Aido {
     this.evidence = new HttpEvidence(transport);
     this.runs = new HttpRuns(transport);
     this.jobs = new HttpJobs(transport);
+    this.batches = new HttpBatches(transport);
   }
 
   get url(): string {

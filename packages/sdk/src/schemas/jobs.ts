@@ -2,6 +2,7 @@ import { z } from "zod";
 import { JOBS, type JobName } from "../protocol/job.ts";
 import { AGGREGATIONS } from "../protocol/job-requests.ts";
 import { jsonObject, named, text, textList, truth, uint } from "./job-values.ts";
+import { date } from "./values.ts";
 
 const MAX_TEXT = 1_000_000;
 const prompt = z.string().min(1).max(MAX_TEXT);
@@ -158,3 +159,17 @@ export const jobListReply = z.object({
 });
 export const jobBody = z.looseObject({});
 export const jobReply = z.looseObject({});
+
+export const batchReply = z.object({
+  id: z.string(),
+  kind: z.enum(["create", "task", "exec"]),
+  state: z.enum(["running", "done", "cancelled", "lost"]),
+  count: z.number(),
+  ended: z.number(),
+  failed: z.number(),
+  createdAt: date,
+  endedAt: date.optional(),
+  expiresAt: date,
+});
+export type BatchReply = z.infer<typeof batchReply>;
+export const batchListReply = z.object({ batches: z.array(batchReply) });

@@ -8,3 +8,6 @@ export const serverReply = z.object({
   /** Plain sentences about what this server's machine cannot give. */
   warnings: z.array(z.string()),
 });
+
+/** By name; see docs/guides/jobs.md. */
+export const metricsReply = z.record(z.string(), z.number());

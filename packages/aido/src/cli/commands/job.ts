@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { AidoError, findJob, type JobName } from "@aido/sdk/protocol";
 import type { CliContext } from "../context.ts";
+import { parseFields } from "../options/fields.ts";
 import { printResult } from "../output/print.ts";
 import { printableJson } from "../output/printable.ts";
 import { table } from "../output/table.ts";
@@ -41,7 +42,7 @@ export async function runJob(
       hint: "`aido job list` shows all there are.",
     });
   }
-  const request = { ...(await readArguments(context, options)), ...toFields(pairs) };
+  const request = { ...(await readArguments(context, options)), ...parseFields(pairs) };
   const aido = await context.open({ launches: name === "SANDBOX_CREATE" || name === "BATCH_CREATE" });
   return await interruptible(context, async (signal) => {
     // The request is checked where the job runs.
@@ -85,33 +86,4 @@ function toObject(text: string, source: string): object {
   throw new AidoError("VALIDATION_ERROR", `${source} is not a JSON object`, {
     hint: 'Write it like {"sidecar_url": "…", "command": "ls"}.',
   });
-}
-
-/** `command=ls`; a name that comes again makes a list, and `template_request.image=x` is a field within a field. */
-function toFields(pairs: readonly string[]): Record<string, unknown> {
-  const fields: Record<string, unknown> = {};
-  for (const pair of pairs) {
-    const at = pair.indexOf("=");
-    if (at < 1) {
-      throw new AidoError("VALIDATION_ERROR", `"${pair}" is not a field of the request`, {
-        hint: "Write fields as name=value, such as command='ls -l'.",
-      });
-    }
-    set(fields, pair.slice(0, at).split("."), pair.slice(at + 1));
-  }
-  return fields;
-}
-
-function set(fields: Record<string, unknown>, [name = "", ...rest]: readonly string[], value: string): void {
-  const known = Object.hasOwn(fields, name) ? fields[name] : undefined;
-  if (rest.length > 0) {
-    const inner = typeof known === "object" && known !== null ? (known as Record<string, unknown>) : {};
-    set(inner, rest, value);
-    define(fields, name, inner);
-  } else if (known === undefined) define(fields, name, value);
-  else define(fields, name, [known, value].flat());
-}
-
-function define(fields: Record<string, unknown>, name: string, value: unknown): void {
-  Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true });
 }

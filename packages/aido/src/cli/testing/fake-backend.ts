@@ -1,4 +1,4 @@
-import type { Aido, Execs, Files, History, Jobs, Runs, Sandboxes } from "@aido/sdk";
+import type { Aido, Batches, Execs, Files, History, Jobs, Runs, Sandboxes } from "@aido/sdk";
 import {
   AidoError,
   type EvidenceEntry,
@@ -15,6 +15,7 @@ export interface FakeBackendParts {
   runs?: Partial<Runs>;
   history?: Partial<History>;
   jobs?: Partial<Jobs>;
+  batches?: Partial<Batches>;
   evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
 }
 
@@ -33,6 +34,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     runs: only("runs", parts.runs),
     history: only("history", parts.history),
     jobs: only("jobs", parts.jobs),
+    batches: only("batches", parts.batches),
     close: () => Promise.resolve(),
   };
 }

@@ -1,18 +1,28 @@
-import type { Jobs } from "@aido/sdk";
-import type { JobId, JobInfo, JobName, JobRequest, JobResult } from "@aido/sdk/protocol";
+import type { Batches, Jobs } from "@aido/sdk";
+import type { BatchInfo, JobId, JobInfo, JobName, JobRequest, JobResult } from "@aido/sdk/protocol";
+import type { BatchCaller, BatchService } from "../batch/batch-service.ts";
 import type { JobService, RunJobOptions } from "./job-service.ts";
 
-/** Jobs, loaded when the first one is asked for: most commands run none. */
-export class DeferredJobs implements Jobs {
-  readonly #open: () => Promise<JobService>;
-  #opened: Promise<JobService> | undefined;
+export interface OpenJobs {
+  jobs: JobService;
+  batches: BatchService;
+  /** Whoever asks in this process without saying for whom. */
+  local: BatchCaller;
+}
 
-  constructor(open: () => Promise<JobService>) {
+/** Jobs and batches, loaded when the first one is asked for: most commands run none. */
+export class DeferredJobs implements Jobs {
+  readonly batches: DeferredBatches;
+  readonly #open: () => Promise<OpenJobs>;
+  #opened: Promise<OpenJobs> | undefined;
+
+  constructor(open: () => Promise<OpenJobs>) {
     this.#open = open;
+    this.batches = new DeferredBatches(() => this.#parts());
   }
 
   async list(): Promise<readonly JobInfo[]> {
-    return (await this.#service()).list();
+    return (await this.#parts()).jobs.list();
   }
 
   async run<Job extends JobName | JobId>(
@@ -20,20 +30,55 @@ export class DeferredJobs implements Jobs {
     request: JobRequest<Job>,
     options?: RunJobOptions,
   ): Promise<JobResult<Job>> {
-    return (await this.#service()).run(job, request, options);
+    return (await this.#parts()).jobs.run(job, request, options);
   }
 
+  /** As `run`, for a job and a request that come from outside. */
   async runAny(job: number | string, request: unknown, options?: RunJobOptions): Promise<object> {
-    return (await this.#service()).runAny(job, request, options);
+    return (await this.#parts()).jobs.runAny(job, request, options);
   }
 
-  /** Counts what processes that have died were at. */
+  /** Settles what processes that have died were at. */
   async recover(): Promise<void> {
-    await (await this.#service()).recover();
+    const { jobs, batches } = await this.#parts();
+    await jobs.recover();
+    await batches.recover();
   }
 
-  #service(): Promise<JobService> {
+  /** Ends the batches that run here. */
+  async close(): Promise<void> {
+    await (await this.#opened)?.batches.close();
+  }
+
+  #parts(): Promise<OpenJobs> {
     this.#opened ??= this.#open();
     return this.#opened;
+  }
+}
+
+export class DeferredBatches implements Batches {
+  readonly #parts: () => Promise<OpenJobs>;
+
+  constructor(parts: () => Promise<OpenJobs>) {
+    this.#parts = parts;
+  }
+
+  async list(caller?: BatchCaller): Promise<readonly BatchInfo[]> {
+    const { batches, local } = await this.#parts();
+    return batches.list(caller ?? local);
+  }
+
+  async get(id: string, caller?: BatchCaller): Promise<BatchInfo> {
+    const { batches, local } = await this.#parts();
+    return batches.get(id, caller ?? local);
+  }
+
+  async cancel(id: string, caller?: BatchCaller): Promise<BatchInfo> {
+    const { batches, local } = await this.#parts();
+    return batches.cancel(id, caller ?? local);
+  }
+
+  async forgetExpired(): Promise<void> {
+    await (await this.#parts()).batches.forgetExpired();
   }
 }

@@ -1,6 +1,7 @@
 import type { Execs, Sandboxes } from "@aido/sdk";
 import type { JobName, JobTypes, Parsed } from "@aido/sdk/protocol";
-import type { ActiveSessions } from "../metrics/active-sessions.ts";
+import type { Activity } from "../activity/activity.ts";
+import type { BatchService } from "../batch/batch-service.ts";
 import type { JobCaller } from "./job-caller.ts";
 
 export interface JobContext {
@@ -17,10 +18,60 @@ export type JobHandler<Name extends JobName> = (
 /** Jobs that this aido can do; one that is missing is refused as unsupported. */
 export type JobHandlers = { readonly [Name in JobName]?: JobHandler<Name> };
 
-/** What the handlers work with. */
+/** What the handlers work with. What is left out makes the jobs that need it unsupported. */
 export interface HandlerDeps {
   readonly sandboxes: Pick<Sandboxes, "start" | "stop" | "destroy">;
   readonly execs: Execs;
   readonly tokens: { verify(sandboxId: string, token: string): Promise<boolean> };
-  readonly sessions: ActiveSessions;
+  readonly activity: Pick<Activity, "begin">;
+  readonly batches: BatchService;
+  readonly agents?: JobAgents | undefined;
+  readonly snapshots?: JobSnapshots | undefined;
+  readonly ssh?: JobSsh | undefined;
+  /** This operator's address, where several share the work. */
+  readonly operatorAddress?: string | undefined;
+}
+
+/** What prompts and tasks need of the agents in sandboxes. */
+export interface JobAgents {
+  run(
+    sandboxId: string,
+    request: {
+      message: string;
+      identifier?: string | undefined;
+      sessionId?: string | undefined;
+      maxTurns?: number | undefined;
+      model?: string | undefined;
+      context?: Readonly<Record<string, unknown>> | undefined;
+      timeoutMs?: number | undefined;
+    },
+    options: { signal?: AbortSignal | undefined },
+  ): Promise<{
+    success: boolean;
+    response: string;
+    error: string | undefined;
+    traceId: string;
+    durationMs: number;
+    usage: { inputTokens: number; outputTokens: number };
+    sessionId: string;
+  }>;
+}
+
+export interface JobSnapshots {
+  take(
+    sandboxId: string,
+    options: {
+      destination?: string | undefined;
+      includeWorkspace: boolean;
+      includeState: boolean;
+      signal?: AbortSignal | undefined;
+    },
+  ): Promise<{ url: string; sha256: string; bytes: number; createdAt: Date }>;
+}
+
+/** Log-in by key, for sandboxes that are made with one. */
+export interface JobSsh {
+  /** Where sandboxes are logged in to. */
+  readonly port: number;
+  provision(sandboxId: string, username: string, publicKey: string): Promise<unknown>;
 }

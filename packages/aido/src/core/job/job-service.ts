@@ -13,6 +13,7 @@ import {
 } from "@aido/sdk/protocol";
 import type { Clock } from "../clock.ts";
 import type { Counts } from "../metrics/counters.ts";
+import { tokenCounts } from "../metrics/token-counts.ts";
 import type { ProcessIdentity } from "../process-identity.ts";
 import type { Store } from "../store/store.ts";
 import type { JobCaller } from "./job-caller.ts";
@@ -98,14 +99,10 @@ export class JobService implements Jobs {
   }
 }
 
-/** What agents have read and written, and whether they have failed, where the result says so. */
-export function countsOf(result: object): Counts {
-  const { success, inputTokens, outputTokens } = result as Partial<TaskResult>;
-  return {
-    failed_jobs: success === false ? 1 : 0,
-    total_input_tokens: inputTokens ?? 0,
-    total_output_tokens: outputTokens ?? 0,
-  };
+/** A job whose agent says that it has failed is a failed one. */
+function countsOf(result: object): Counts {
+  const { success } = result as Partial<TaskResult>;
+  return { failed_jobs: success === false ? 1 : 0, ...tokenCounts(result) };
 }
 
 function unknownJob(job: number | string): AidoError {

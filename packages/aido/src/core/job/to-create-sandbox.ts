@@ -1,6 +1,6 @@
 import type { CreateSandbox, Parsed, SandboxCreateRequest } from "@aido/sdk/protocol";
 import { AGENT_LABEL, WEB_TERMINAL_LABEL } from "./job-labels.ts";
-import { toEnv, toLabels } from "./json-fields.ts";
+import { toEnv, toLabels, toSnapshotDestination } from "./json-fields.ts";
 import { resolveStack } from "./resolve-stack.ts";
 
 const MIB = 1024 * 1024;
@@ -28,6 +28,7 @@ export function toCreateSandbox(request: Parsed<SandboxCreateRequest>): CreateSa
     },
     ttlMs: positive(request.maxLifetimeSeconds * 1000),
     idleTimeoutMs: positive(request.idleTimeoutSeconds * 1000),
+    snapshotDestination: toSnapshotDestination(request.metadataJson),
     token: filled(request.sidecarToken),
   };
 }

@@ -1,5 +1,5 @@
+import type { Activity } from "../activity/activity.ts";
 import type { Store } from "../store/store.ts";
-import type { ActiveSessions } from "./active-sessions.ts";
 import type { CounterName } from "./counters.ts";
 
 const GAUGES = [
@@ -22,7 +22,7 @@ export function isGauge(name: string): boolean {
 /** Counters as the store has them, gauges from the records themselves: both are right after any crash. */
 export async function readMetrics(
   store: Pick<Store, "counters" | "sandboxes">,
-  sessions: ActiveSessions,
+  activity: Pick<Activity, "count">,
 ): Promise<Metrics> {
   const [counters, totals] = await Promise.all([store.counters.read(), store.sandboxes.totals()]);
   return {
@@ -31,6 +31,7 @@ export async function readMetrics(
     peak_sandboxes: totals.peak,
     allocated_cpu_cores: totals.cpus,
     allocated_memory_mb: Math.round(totals.memoryBytes / MIB),
-    active_sessions: sessions.count,
+    // Guards of this process: whatever ends it ends them too.
+    active_sessions: activity.count("session"),
   };
 }

@@ -1,3 +1,4 @@
+import { metricsReply } from "@aido/sdk/schemas";
 import { docsPage } from "../docs-page.ts";
 import type { HttpMetrics } from "../metrics.ts";
 import { openApiDocument } from "../openapi.ts";
@@ -56,6 +57,19 @@ export function systemRoutes(deps: SystemDeps): Operation[] {
       quiet: true,
       handle: async ({ http }) =>
         http.body(await deps.metrics.render(), 200, { "content-type": "text/plain; version=0.0.4" }),
+    }),
+    operation({
+      id: "counters",
+      method: "get",
+      path: "/api/metrics",
+      tag: "system",
+      summary: "Jobs, sandboxes, sessions, reaper and garbage collection in numbers",
+      scope: "read",
+      replies: {
+        200: { schema: metricsReply, description: "Counters are kept for good; others are as of now" },
+      },
+      quiet: true,
+      handle: async ({ http }) => http.json(await deps.metrics.counted()),
     }),
     operation({
       id: "openapi",

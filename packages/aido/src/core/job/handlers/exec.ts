@@ -25,7 +25,7 @@ export function exec(deps: HandlerDeps): JobHandler<"EXEC"> {
 
 /** Runs a shell command in a sandbox whose token has been checked. */
 export async function execIn(
-  { execs, sessions }: Pick<HandlerDeps, "execs" | "sessions">,
+  { execs, activity }: Pick<HandlerDeps, "execs" | "activity">,
   sandboxId: string,
   { command, cwd, envJson, timeoutMs }: Command,
   { signal }: Pick<JobContext, "signal">,
@@ -33,7 +33,8 @@ export async function execIn(
   refuseEmpty(command);
   const request = { argv: ["sh", "-c", command], env: toEnv(envJson), cwd, timeoutMs };
   const options = { maxBytes: MAX_OUTPUT_BYTES, signal };
-  const done = await sessions.during(() => collect(execs, sandboxId, request, options));
+  using _ = activity.begin(sandboxId, "session");
+  const done = await collect(execs, sandboxId, request, options);
   return {
     exitCode: exitCodeOf(done.info),
     stdout: done.stdout.toString(),

@@ -1,27 +1,56 @@
-import type { CreatedSandbox, Parsed, SandboxCreateRequest, SandboxCreateResult } from "@aido/sdk/protocol";
+import {
+  AidoError,
+  type CreatedSandbox,
+  type Parsed,
+  type SandboxCreateRequest,
+  type SandboxCreateResult,
+} from "@aido/sdk/protocol";
 import type { HandlerDeps, JobContext, JobHandler } from "../job-handler.ts";
 import { toCreateSandbox } from "../to-create-sandbox.ts";
 
-export function sandboxCreate(deps: HandlerDeps): JobHandler<"SANDBOX_CREATE"> {
+const SSH_USER = "root";
+
+type Deps = Pick<HandlerDeps, "ssh" | "sandboxes">;
+
+export function sandboxCreate(deps: Deps): JobHandler<"SANDBOX_CREATE"> {
   return (request, context) => createOne(deps, request, context);
 }
 
-/** One sandbox with a sidecar; `id` when it was chosen before. */
+/** One sandbox with a sidecar; labels of the caller's own go over those of the request. */
 export async function createOne(
-  _deps: HandlerDeps,
+  deps: Deps,
   request: Parsed<SandboxCreateRequest>,
   { caller, signal }: JobContext,
-  id?: string,
+  labels: Readonly<Record<string, string>> = {},
 ): Promise<SandboxCreateResult> {
-  const sandbox = await caller.create({ ...toCreateSandbox(request), id }, { signal });
-  return toResult(sandbox);
+  const wanted = toCreateSandbox(request);
+  if (request.sshEnabled && deps.ssh === undefined) throw withoutSsh();
+  const sandbox = await caller.create({ ...wanted, labels: { ...wanted.labels, ...labels } }, { signal });
+  if (!request.sshEnabled || deps.ssh === undefined) return toResult(sandbox, null);
+  if (request.sshPublicKey.trim() !== "") {
+    try {
+      await deps.ssh.provision(sandbox.id, SSH_USER, request.sshPublicKey.trim());
+    } catch (thrown) {
+      // Nobody would learn its token any more.
+      await deps.sandboxes.destroy(sandbox.id);
+      throw thrown;
+    }
+  }
+  return toResult(sandbox, deps.ssh.port);
 }
 
-function toResult(sandbox: CreatedSandbox): SandboxCreateResult {
+function toResult(sandbox: CreatedSandbox, sshPort: number | null): SandboxCreateResult {
   return {
     sandboxId: sandbox.id,
     sidecarUrl: sandbox.sidecarUrl ?? "",
     token: sandbox.token ?? "",
-    sshPort: null,
+    sshPort,
   };
+}
+
+function withoutSsh(): AidoError {
+  return new AidoError("UNSUPPORTED", "This aido has no SSH server", {
+    hint: "Leave ssh_enabled out, or let a server with SSH make the sandbox.",
+    details: { field: "sshEnabled" },
+  });
 }

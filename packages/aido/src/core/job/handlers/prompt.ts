@@ -1,0 +1,15 @@
+import { askAgent } from "../ask-agent.ts";
+import { findSidecar } from "../find-sidecar.ts";
+import type { HandlerDeps, JobAgents, JobHandler } from "../job-handler.ts";
+
+type Deps = Pick<HandlerDeps, "tokens" | "activity"> & { agents: JobAgents };
+
+/** One turn: the agent's own limit of turns holds. */
+export function prompt(deps: Deps): JobHandler<"PROMPT"> {
+  return async (request, context) => {
+    const sandbox = await findSidecar(deps, context, request);
+    const asked = { ...request, prompt: request.message, maxTurns: 0 };
+    const { result, sessionId: _, ...rest } = await askAgent(deps, sandbox, asked, context);
+    return { ...rest, response: result };
+  };
+}
