@@ -1,3 +1,4 @@
+import { SidecarClient } from "@aido/sdk";
 import type { FakeProcess, FakeProgram } from "../../src/drivers/fake/fake-program.ts";
 import { FAKE_PROGRAMS } from "../../src/drivers/fake/fake-program.ts";
 import { ApiBed, type ApiBedOptions, type Ask, type Reply } from "./api-bed.ts";
@@ -20,6 +21,15 @@ export class SidecarBed implements AsyncDisposable {
     const made = await api.post("/api/sandbox", { profile: "sidecar" }, { key });
     if (made.status !== 201) throw new Error(`no sandbox: ${made.text}`);
     return new SidecarBed(api, made.json.id, made.json.token);
+  }
+
+  /** The SDK's client, without a network in between. */
+  client(token = this.token): SidecarClient {
+    return new SidecarClient({
+      url: `http://localhost/sidecar/${this.id}`,
+      token,
+      fetch: async (url, init) => await this.api.app.request(String(url), init),
+    });
   }
 
   fetch(method: string, path: string, ask: Ask = {}): Promise<Response> {

@@ -46,7 +46,7 @@ export function errorFromBody(body: ErrorBody, status: number): AidoError {
   return new AidoError(known, message, { hint, details: { ...details, ...(requestId && { requestId }) } });
 }
 
-function codeOf(status: number): ErrorCode {
+export function codeOf(status: number): ErrorCode {
   return CODE_OF_KIND[KIND_BY_STATUS[status] ?? "internal"] ?? "INTERNAL_SERVER_ERROR";
 }
 

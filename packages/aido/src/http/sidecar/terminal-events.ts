@@ -22,7 +22,7 @@ export async function* terminalEvents(
   const output = (bytes: Buffer, at: number): ServerEvent => ({
     event: "output",
     id: String(at + bytes.length),
-    data: { data: bytes.toString(encoding), offset: at },
+    data: { data: bytes.toString(encoding), offset: at, end: at + bytes.length },
   });
   let next = offset;
   let held = Buffer.alloc(0);
