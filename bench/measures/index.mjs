@@ -1,3 +1,4 @@
+import { batchExec } from "./batch.mjs";
 import { cliStart, runDocker } from "./command.mjs";
 import { createLocal } from "./create.mjs";
 import { execDocker, execLocal } from "./exec.mjs";
@@ -23,4 +24,5 @@ export const measures = {
   "exec.http": execHttp,
   "exec.throughput": execThroughput,
   "scale.records": scaleRecords,
+  "batch.exec": batchExec,
 };

@@ -1,0 +1,109 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { ServerBed, until } from "./server-bed.ts";
+
+const run = promisify(execFile);
+
+/** Jobs and batches through the built server, with real sandboxes. */
+export function jobsSuite(driver: "local" | "docker"): void {
+  const start = () =>
+    ServerBed.start({ driver, env: { SIDECAR_IMAGE: driver === "docker" ? "aido-test:python" : "host" } });
+
+  describe(`jobs of the server, with the ${driver} driver`, () => {
+    test("S2-2 S2-8 S2-10 S2-15 S2-24 S2-48 create, exec, stop, resume and delete; files and token stay", async () => {
+      await using bed = await start();
+      const created = await bed.post("/api/jobs/0", { env_json: '{"GREETING":"hello"}', memory_mb: 256 });
+      expect(created.status).toBe(200);
+      const { sandboxId, sidecarUrl, token } = created.json;
+      const exec = (command: string, sidecarToken = token) =>
+        bed.post("/api/jobs/EXEC", { sidecar_url: sidecarUrl, sidecar_token: sidecarToken, command });
+      expect((await exec('pwd; id -u; echo "$GREETING" > kept; cat kept')).json).toEqual({
+        exitCode: 0,
+        stdout: expect.stringMatching(/^\/home\/agent\n[1-9]\d*\nhello\n$/),
+        stderr: "",
+      });
+      expect((await exec("echo out; echo err >&2; exit 7")).json).toEqual({
+        exitCode: 7,
+        stdout: "out\n",
+        stderr: "err\n",
+      });
+      expect((await exec("true", "0".repeat(64))).status).toBe(403);
+      if (driver === "docker") {
+        const filter = `label=dev.aido.sandbox=${sandboxId}`;
+        const { stdout } = await run("docker", ["ps", "-q", "--filter", filter]);
+        expect(stdout.trim().split("\n")).toHaveLength(1);
+      }
+      expect((await bed.post("/api/jobs/1", { sandboxId })).json).toEqual({ sandboxId, stopped: true });
+      expect((await exec("true")).json.error.code).toBe("CONTAINER_NOT_RUNNING");
+      expect((await bed.post("/api/jobs/2", { sandboxId })).json).toEqual({ sandboxId, resumed: true });
+      expect((await exec("cat kept")).json).toMatchObject({ exitCode: 0, stdout: "hello\n" });
+      expect((await bed.post("/api/jobs/3", { sandboxId })).json).toEqual({ sandboxId, deleted: true });
+      expect((await exec("true")).status).toBe(404);
+      const { json } = await bed.get("/api/metrics");
+      expect(json).toMatchObject({ total_jobs: 10, failed_jobs: 3, active_sandboxes: 0, peak_sandboxes: 1 });
+    });
+
+    test("S2-31 S2-32 S2-33 a batch is made, used and collected, also from the command line", async () => {
+      await using bed = await start();
+      const { batchId, sandboxes } = (await bed.post("/api/jobs/20", { count: 4 })).json;
+      expect(new Set(sandboxes.map(({ sandboxId }: { sandboxId: string }) => sandboxId)).size).toBe(4);
+      const urls: string[] = sandboxes.map(({ sidecarUrl }: { sidecarUrl: string }) => sidecarUrl);
+      const tokens: string[] = sandboxes.map(({ token }: { token: string }) => token);
+      await bed.post("/api/jobs/10", {
+        sidecar_url: urls[2],
+        sidecar_token: tokens[2],
+        command: "echo three > mark",
+      });
+      const body = { sidecar_urls: urls, sidecar_tokens: tokens, command: "cat mark", parallel: true };
+      const { execResults } = (await bed.post("/api/jobs/22", body)).json;
+      expect(execResults.map(({ exitCode }: { exitCode: number }) => exitCode)).toEqual([1, 1, 0, 1]);
+      expect(execResults[2]).toMatchObject({ sidecarUrl: urls[2], stdout: "three\n" });
+      const command = ["batch", "exec", "--label", `batch=${batchId}`, "echo here", "--server", bed.url];
+      const { code, stdout, stderr } = await bed.aido(...command);
+      expect(stderr).toBe("");
+      expect(code).toBe(0);
+      expect(stdout.match(/^here$/gm)).toHaveLength(4);
+      const collected = await bed.aido("batch", "collect", batchId, "--json", "--server", bed.url);
+      expect(JSON.parse(collected.stdout)).toMatchObject({ batchId, kind: "create", results: { length: 4 } });
+    });
+
+    test("S2-33 S2-78 after the server was killed its batch is lost, nothing ran twice, and the counts are right", async () => {
+      await using bed = await start();
+      const { sandboxes } = (await bed.post("/api/jobs/20", { count: 2 })).json;
+      const urls: string[] = sandboxes.map(({ sidecarUrl }: { sidecarUrl: string }) => sidecarUrl);
+      const command = "echo ran >> runs; if [ -e second ]; then sleep 600; fi";
+      await bed.post("/api/jobs/10", { sidecar_url: urls[1], command: "touch second" });
+      const body = { sidecar_urls: urls, command, batch_id: "batch-cut" };
+      const asked = bed.post("/api/jobs/22", body).catch(() => undefined);
+      await until(
+        "the first part has ended",
+        async () => (await bed.get("/api/batches/batch-cut")).json.ended === 1,
+      );
+      await until("the second part is at work", async () => {
+        const { stdout } = (await bed.post("/api/jobs/10", { sidecar_url: urls[1], command: "cat runs" }))
+          .json;
+        return stdout === "ran\n";
+      });
+      const before = (await bed.get("/api/metrics")).json;
+      await bed.kill();
+      await asked;
+      await bed.start();
+      const after = (await bed.get("/api/metrics")).json;
+      expect(after.total_jobs).toBe(before.total_jobs + 1);
+      expect(after.failed_jobs).toBe(before.failed_jobs + 1);
+      expect(after).toMatchObject({ active_sandboxes: 2, peak_sandboxes: 2, active_sessions: 0 });
+      expect((await bed.get("/api/batches/batch-cut")).json).toMatchObject({ state: "lost", ended: 1 });
+      const again = await bed.post("/api/jobs/22", body);
+      expect(again.json.execResults).toEqual([
+        { sidecarUrl: urls[0], exitCode: 0, stdout: "", stderr: "" },
+        { error: expect.objectContaining({ message: expect.stringContaining("server ended") }) },
+      ]);
+      for (const sidecar_url of urls) {
+        const { stdout } = (await bed.post("/api/jobs/10", { sidecar_url, command: "cat runs" })).json;
+        expect(stdout).toBe("ran\n");
+      }
+      expect((await bed.post("/api/jobs/23", { batch_id: "batch-cut" })).json.results).toHaveLength(2);
+    });
+  });
+}

@@ -1,0 +1,3 @@
+import { jobsSuite } from "./jobs-suite.ts";
+
+jobsSuite("local");
