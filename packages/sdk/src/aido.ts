@@ -16,6 +16,7 @@ import type {
   SandboxStats,
   TerminalSize,
 } from "./protocol/index.ts";
+import type { Reaper } from "./reaper.ts";
 import type { Runs } from "./runs.ts";
 
 /**
@@ -31,6 +32,7 @@ export interface Aido {
   readonly history: History;
   readonly jobs: Jobs;
   readonly batches: Batches;
+  readonly reaper: Reaper;
   close(): Promise<void>;
 }
 

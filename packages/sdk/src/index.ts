@@ -18,6 +18,7 @@ export * from "./framed-body.ts";
 export * from "./history.ts";
 export * from "./jobs.ts";
 export * from "./protocol/index.ts";
+export * from "./reaper.ts";
 export * from "./run-exec.ts";
 export * from "./runs.ts";
 export * from "./snapshots.ts";

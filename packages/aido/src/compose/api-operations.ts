@@ -15,6 +15,7 @@ import { historyRoutes } from "../http/routes/history.ts";
 import { jobRoutes } from "../http/routes/jobs.ts";
 import { poolRoutes } from "../http/routes/pool.ts";
 import { portRoutes } from "../http/routes/ports.ts";
+import { reaperRoutes } from "../http/routes/reaper.ts";
 import { recordRoutes } from "../http/routes/records.ts";
 import { runRoutes } from "../http/routes/runs.ts";
 import { sandboxRoutes } from "../http/routes/sandboxes.ts";
@@ -64,6 +65,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
       maxBodyBytes: deps.maxBodyBytes,
       runningExecs: async (sandboxId) => (await aido.store.execs.running(sandboxId)).map(({ id }) => id),
     }),
+    ...reaperRoutes(aido.reaper),
     ...systemRoutes({
       version,
       metrics: deps.metrics,

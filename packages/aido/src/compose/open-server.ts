@@ -26,6 +26,7 @@ import { upgradeHandler } from "../http/streams/upgrades.ts";
 import type { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { apiOperations } from "./api-operations.ts";
 import { Housekeeping } from "./housekeeping.ts";
+import { startUpkeep } from "./upkeep.ts";
 
 export interface OpenServer {
   readonly url: string;
@@ -128,6 +129,7 @@ async function serve(
     forgetAnswers: (now) => store.idempotency.prune(new Date(now.getTime() - KEEP_ANSWERS_MS)),
   });
   await housekeeping.start();
+  startUpkeep(tasks, aido, config);
   // Opened without entries too: what a killed server has left in its pool is removed.
   pool = await aido.openPool(poolSpecs, store.pool);
   const { host, port } = config.serve;

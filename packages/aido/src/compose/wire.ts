@@ -41,6 +41,7 @@ export async function wire(
     addresses,
     activities,
     jobs,
+    reapers,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -59,6 +60,7 @@ export async function wire(
     import("../core/access/public-address.ts"),
     import("../core/activity/activity.ts"),
     import("../core/job/deferred-jobs.ts"),
+    import("../core/reaper/reaper.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -123,6 +125,12 @@ export async function wire(
       identity: processes,
     }),
     activity,
+    reaper: new reapers.SandboxReaper({
+      ...shared,
+      sandboxes: sandboxService,
+      runningExecs: (record) => execService.running(record),
+      busyCpus: config.reaper.busyCpus,
+    }),
     supervisors,
     driver,
     store,

@@ -224,13 +224,13 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
   "reaper.interval": {
     kind: duration,
     default: 30_000,
-    description: "How often a server looks for sandboxes that are idle or at the end of their life.",
+    description: "How often a server looks for sandboxes that are idle or at the end of their life; 0 never.",
     variables: { SANDBOX_REAPER_INTERVAL: seconds },
   },
   "reaper.busyCpus": {
     kind: numberFrom(0, { whole: false }),
     default: 0.05,
-    description: "A sandbox that uses more processors than this is at work, and not stopped as idle.",
+    description: "A sandbox that uses more processors than this is at work, not idle; 0 does not look.",
   },
   "reaper.snapshot": {
     kind: flag,

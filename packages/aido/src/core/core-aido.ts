@@ -1,4 +1,4 @@
-import type { Aido } from "@aido/sdk";
+import type { Aido, Reaper } from "@aido/sdk";
 import type { PublicAddress } from "./access/public-address.ts";
 import type { Activity } from "./activity/activity.ts";
 import type { Driver } from "./driver/driver.ts";
@@ -26,6 +26,7 @@ export interface CoreParts {
   readonly ports: PortService;
   readonly activity: Activity;
   readonly jobs: DeferredJobs;
+  readonly reaper: Reaper;
   readonly supervisors: Supervisors;
   readonly openPool: (specs: readonly PoolSpec[], store: PoolStore) => Promise<WarmPool>;
   readonly recover: (sandboxId: string) => Promise<void>;
@@ -46,6 +47,7 @@ export class CoreAido implements Aido {
   readonly activity: Activity;
   readonly jobs: DeferredJobs;
   readonly batches: DeferredBatches;
+  readonly reaper: Reaper;
   readonly driver: Driver;
   readonly store: Store;
   readonly address: PublicAddress;
@@ -65,6 +67,7 @@ export class CoreAido implements Aido {
     this.activity = parts.activity;
     this.jobs = parts.jobs;
     this.batches = parts.jobs.batches;
+    this.reaper = parts.reaper;
     this.driver = parts.driver;
     this.store = parts.store;
     this.address = parts.address;

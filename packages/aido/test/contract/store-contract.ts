@@ -285,6 +285,19 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect(await execs.get("aaaa", "e1")).toEqual(execRecord("aaaa", "e1", END));
       expect((await execs.running("aaaa")).map((exec) => exec.id)).toEqual(["e2"]);
     });
+
+    test("the last end of a sandbox's execs is that of the one that ended last", async () => {
+      await using opened = await open();
+      const { sandboxes, execs } = opened.store;
+      await sandboxes.insert(sandboxRecord("aaaa"));
+      await execs.insert(execRecord("aaaa", "e1"));
+      await execs.insert(execRecord("aaaa", "e2"));
+      expect(await execs.lastEnd("aaaa")).toBeUndefined();
+      await execs.end("aaaa", "e2", { ...END, endedAt: new Date(START + 5) });
+      await execs.end("aaaa", "e1", { ...END, endedAt: new Date(START + 9) });
+      expect(await execs.lastEnd("aaaa")).toEqual(new Date(START + 9));
+      expect(await execs.lastEnd("nobody")).toBeUndefined();
+    });
   });
 
   storeWorkContract(name, open);

@@ -36,6 +36,13 @@ export class HandClock implements Clock {
     });
   }
 
+  /** As when somebody sets the machine's clock: nobody who sleeps wakes up. */
+  set(now: Date): void {
+    const change = now.getTime() - this.#now;
+    this.#now = now.getTime();
+    for (const sleeper of this.#sleepers) sleeper.at += change;
+  }
+
   /** Lets time pass in steps, so that what wakes up may go to sleep again within it. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;

@@ -5,6 +5,7 @@ import { HttpExecs } from "./http-execs.ts";
 import { HttpFiles } from "./http-files.ts";
 import { HttpHistory } from "./http-history.ts";
 import { HttpJobs } from "./http-jobs.ts";
+import { HttpReaper } from "./http-reaper.ts";
 import { HttpRuns } from "./http-runs.ts";
 import { HttpSandboxes } from "./http-sandboxes.ts";
 import { Transport, type TransportOptions } from "./transport.ts";
@@ -28,6 +29,7 @@ export class HttpAido implements Aido {
   readonly runs: HttpRuns;
   readonly jobs: HttpJobs;
   readonly batches: HttpBatches;
+  readonly reaper: HttpReaper;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions) {
@@ -41,6 +43,7 @@ export class HttpAido implements Aido {
     this.runs = new HttpRuns(transport);
     this.jobs = new HttpJobs(transport);
     this.batches = new HttpBatches(transport);
+    this.reaper = new HttpReaper(transport);
   }
 
   get url(): string {

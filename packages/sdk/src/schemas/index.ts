@@ -5,6 +5,7 @@ export * from "./history.ts";
 export * from "./jobs.ts";
 export * from "./pool.ts";
 export * from "./ports.ts";
+export * from "./reaper.ts";
 export * from "./run.ts";
 export * from "./sandbox.ts";
 export * from "./server.ts";

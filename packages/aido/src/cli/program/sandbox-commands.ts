@@ -7,6 +7,7 @@ export function declareSandboxCommands(program: Command, act: Act): void {
   declareList(program, act);
   declareStartAndStop(program, act);
   declareLife(program, act);
+  declareReap(program, act);
   declareInspect(program, act);
   declareStats(program, act);
   // The same under the noun, for those who look there.
@@ -120,6 +121,24 @@ function declareLife(program: Command, act: Act): void {
   examples(remove, [
     ["aido rm web ab12", "two of them"],
     ["aido rm --all", "all of them"],
+  ]);
+}
+
+function declareReap(program: Command, act: Act): void {
+  const reap = program
+    .command("reap")
+    .summary("stop idle sandboxes, destroy expired ones")
+    .description(
+      "Stop sandboxes that nobody has used for their idle timeout and destroy those whose life is over. A server " +
+        "does it by itself.",
+    )
+    .option("-n, --dry-run", "say what would be ended, and end nothing")
+    .action((options: object) =>
+      act({ run: async (context) => (await import("../commands/reap.ts")).reap(context, options) }),
+    );
+  examples(reap, [
+    ["aido reap --dry-run", "what is idle now"],
+    ["aido reap --json | jq .idle", "stop them, and list their ids"],
   ]);
 }
 

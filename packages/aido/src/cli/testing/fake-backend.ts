@@ -1,4 +1,4 @@
-import type { Aido, Batches, Execs, Files, History, Jobs, Runs, Sandboxes } from "@aido/sdk";
+import type { Aido, Batches, Execs, Files, History, Jobs, Reaper, Runs, Sandboxes } from "@aido/sdk";
 import {
   AidoError,
   type EvidenceEntry,
@@ -16,6 +16,7 @@ export interface FakeBackendParts {
   history?: Partial<History>;
   jobs?: Partial<Jobs>;
   batches?: Partial<Batches>;
+  reaper?: Partial<Reaper>;
   evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
 }
 
@@ -35,6 +36,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     history: only("history", parts.history),
     jobs: only("jobs", parts.jobs),
     batches: only("batches", parts.batches),
+    reaper: only("reaper", parts.reaper),
     close: () => Promise.resolve(),
   };
 }

@@ -100,6 +100,12 @@ export class ExecService implements Execs {
     return (await this.#settled(record, execs)).map(toExecInfo);
   }
 
+  /** Those that run now, whoever started them; what ended with nobody listening is settled first. */
+  async running(sandbox: SandboxRecord): Promise<readonly ExecRecord[]> {
+    const execs = await this.#deps.store.execs.running(sandbox.id);
+    return (await this.#settled(sandbox, execs)).filter(({ status }) => status === "running");
+  }
+
   async wait(sandbox: string, execId: string, signal?: AbortSignal): Promise<ExecInfo> {
     const record = await this.#sandboxOf(sandbox, execId);
     const follower = this.#follower(record, execId);

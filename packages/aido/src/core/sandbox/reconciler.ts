@@ -47,16 +47,18 @@ export class Reconciler {
     if (claim !== undefined && this.#claims.isAbandoned(claim)) await this.#finishAbandoned(claim);
     const now = (await store.sandboxes.get(record.id)) ?? record;
     const isDue = now.state !== "deleted" && now.expiresAt !== undefined && now.expiresAt <= clock.now();
-    if (isDue && now.state !== "pending") await this.#expireOne(now);
+    if (isDue && now.state !== "pending") await this.expireOne(now);
     return (await store.sandboxes.get(record.id)) ?? now;
   }
 
-  /** Ends every sandbox whose time is over. */
+  /** Ends every sandbox whose time is over. One that cannot be ended keeps no other from its end. */
   async expire(): Promise<number> {
     const { store, clock, driver } = this.#deps;
     const due = await store.sandboxes.due(clock.now(), BATCH);
     const own = due.filter((record) => record.driver === driver.name);
-    for (const record of own) await this.#expireOne(record);
+    const failures: unknown[] = [];
+    for (const record of own) await this.expireOne(record).catch((thrown: unknown) => failures.push(thrown));
+    if (failures.length > 0) throw failures[0];
     return own.length;
   }
 
@@ -112,12 +114,12 @@ export class Reconciler {
   }
 
   /** A run's results outlive its ttl; any other sandbox goes as a whole. */
-  async #expireOne(record: SandboxRecord): Promise<void> {
+  async expireOne(record: SandboxRecord): Promise<void> {
     const { store, evidence } = this.#deps;
     await this.#claims.seize(record.id, async () => {
       await evidence.append(record.id, "sandbox.expired", { ttlMs: record.ttlMs });
       const run = await store.runs.get(record.id);
-      if (run === undefined) await this.#ender.destroy(record, "timeout");
+      if (run === undefined) await this.#ender.destroy(record, "timeout", { reaped_lifetime: 1 });
       else await this.#ender.retire(record, "timeout");
     });
   }

@@ -1,5 +1,6 @@
 import { type EndReason, toAidoError } from "@aido/sdk/protocol";
 import type { Container } from "../driver/driver.ts";
+import type { Counts } from "../metrics/counters.ts";
 import type { SandboxPatch, SandboxRecord } from "../store/store.ts";
 import { SUPERVISOR_EXIT } from "../supervisor/protocol.ts";
 import { removeTree } from "./remove-tree.ts";
@@ -28,11 +29,12 @@ export class SandboxEnder {
     id: string,
     reason: EndReason,
     detail: Readonly<Record<string, unknown>> = {},
+    counts?: Counts,
   ): Promise<boolean> {
     const { store, clock, evidence } = this.#deps;
     const now = clock.now();
     const patch = { endReason: reason, stoppedAt: now, tier: "hot", tierSince: now } as const;
-    const isFirst = await store.sandboxes.transition(id, "running", "stopped", patch);
+    const isFirst = await store.sandboxes.transition(id, "running", "stopped", patch, counts);
     if (!isFirst) return false;
     await evidence.append(id, "sandbox.stopped", { reason, ...detail });
     return true;
@@ -52,7 +54,7 @@ export class SandboxEnder {
   }
 
   /** Container, record, directory, in this order: what is interrupted is found and finished by the reconciler. */
-  async destroy(record: SandboxRecord, reason: EndReason | undefined): Promise<void> {
+  async destroy(record: SandboxRecord, reason: EndReason | undefined, counts?: Counts): Promise<void> {
     const { driver, store, clock, evidence, supervisors, dataDir } = this.#deps;
     await driver.remove(record.id);
     supervisors.drop(record.id);
@@ -65,6 +67,7 @@ export class SandboxEnder {
         endReason: record.endReason ?? reason,
         stoppedAt: record.stoppedAt ?? clock.now(),
       },
+      counts,
     );
     await store.execs.removeAll(record.id);
     await store.runs.remove(record.id);

@@ -1,6 +1,7 @@
 import type { Progress } from "@aido/sdk";
 import type { CreateSandbox, EndReason, Network } from "@aido/sdk/protocol";
 import type { Mount } from "../driver/driver.ts";
+import type { Counts } from "../metrics/counters.ts";
 import type { SandboxRecord } from "../store/store.ts";
 
 /**
@@ -35,6 +36,17 @@ export interface SandboxLifecycle {
    * process, the disk limit. Rejects with the signal's reason when that comes first.
    */
   untilEnded(sandboxId: string, signal: AbortSignal): Promise<SandboxRecord>;
+}
+
+export interface StopOptions {
+  graceMs?: number;
+  signal?: AbortSignal;
+  /** What is recorded when it ends because of this; `stopped` when absent. */
+  reason?: EndReason;
+  detail?: Readonly<Record<string, unknown>>;
+  counts?: Counts;
+  /** Asked last, when no other process can change it any more; unless this says true it runs on. */
+  onlyIf?: (record: SandboxRecord) => Promise<boolean>;
 }
 
 export interface PrepareOptions {

@@ -20,7 +20,7 @@ import { refuseForeign } from "./refuse-foreign.ts";
 import { SandboxClaims } from "./sandbox-claims.ts";
 import { SandboxEnder } from "./sandbox-ender.ts";
 import { SandboxFinder } from "./sandbox-finder.ts";
-import type { LaunchOptions, PrepareOptions, SandboxLifecycle } from "./sandbox-lifecycle.ts";
+import type { LaunchOptions, PrepareOptions, SandboxLifecycle, StopOptions } from "./sandbox-lifecycle.ts";
 import type { SandboxResolver } from "./sandbox-resolver.ts";
 import { SandboxStarter, type StarterOptions } from "./sandbox-starter.ts";
 import { toSandboxInfo } from "./to-sandbox-info.ts";
@@ -157,19 +157,20 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     return this.#info(this.#watched(await this.#starter.start(record.id, { signal })));
   }
 
-  async stop(
-    sandbox: string,
-    options: { graceMs?: number; signal?: AbortSignal } = {},
-  ): Promise<SandboxInfo> {
+  async stop(sandbox: string, options: StopOptions = {}): Promise<SandboxInfo> {
     const { id, state } = await this.#fresh(sandbox);
     if (state === "running") {
       this.#watchdog.forget(id);
       await this.#claims.hold(id, "stop", async () => {
+        if (options.onlyIf !== undefined && !(await options.onlyIf(await this.#own(id)))) return;
         await this.#deps.driver.stop(id, options.graceMs ?? STOP_GRACE_MS, options.signal);
         const container = await this.#deps.driver.inspect(id);
         const record = await this.#own(id);
         const reason = await this.#ender.reasonFor(record, container);
-        await this.#ender.markEnded(id, reason === "lost" ? "stopped" : reason);
+        const isOurs = reason === "lost" || reason === "stopped";
+        if (isOurs)
+          await this.#ender.markEnded(id, options.reason ?? "stopped", options.detail, options.counts);
+        else await this.#ender.markEnded(id, reason);
       });
     }
     return this.#info(await this.#own(id));
@@ -244,6 +245,11 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   /** Ends what has reached the end of its ttl; the number of those that were due. */
   async expire(): Promise<number> {
     return await this.#reconciler.expire();
+  }
+
+  /** Ends one whose life is over; nothing happens when another process is at it. */
+  async expireOne(record: SandboxRecord): Promise<void> {
+    await this.#reconciler.expireOne(record);
   }
 
   /** Lets go of what this process watches; sandboxes go on. */

@@ -172,6 +172,8 @@ export interface ExecStore {
   /** Newest first. */
   list(sandboxId: string, limit?: number): Promise<readonly ExecRecord[]>;
   running(sandboxId: string): Promise<readonly ExecRecord[]>;
+  /** When the last of those that have ended did. */
+  lastEnd(sandboxId: string): Promise<Date | undefined>;
   /** Only an exec that is still running can end; false otherwise. */
   end(sandboxId: string, execId: string, end: ExecEnd): Promise<boolean>;
   removeAll(sandboxId: string): Promise<void>;

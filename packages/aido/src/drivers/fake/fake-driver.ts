@@ -69,6 +69,7 @@ export class FakeDriver implements Driver, AsyncDisposable {
   readonly #containers = new Map<string, FakeContainer>();
   readonly #images = new Map<string, FakeImage>();
   readonly #watchers = new Set<(sandboxId: string) => void>();
+  readonly #work = new Map<string, number>();
   readonly #failures = new Map<Fallible, Error[]>();
   #made = 0;
 
@@ -222,7 +223,8 @@ export class FakeDriver implements Driver, AsyncDisposable {
 
   async usage(sandboxId: string): Promise<ContainerUsage> {
     this.#get(sandboxId);
-    return { cpuMs: 10, memoryBytes: 1_048_576, pids: 1, diskBytes: undefined };
+    const workMs = this.#clock.now().getTime() * (this.#work.get(sandboxId) ?? 0);
+    return { cpuMs: 10 + workMs, memoryBytes: 1_048_576, pids: 1, diskBytes: undefined };
   }
 
   async watch(onEnd: (sandboxId: string) => void, signal: AbortSignal): Promise<void> {
@@ -252,6 +254,11 @@ export class FakeDriver implements Driver, AsyncDisposable {
     const container = this.#get(sandboxId);
     container.supervisor?.exit(how.exitCode ?? 137);
     container.info = { ...container.info, outOfMemory: how.outOfMemory ?? false };
+  }
+
+  /** It uses so many processors from now on. */
+  work(sandboxId: string, cpus: number): void {
+    this.#work.set(sandboxId, cpus);
   }
 
   stall(sandboxId: string, isStalled: boolean): void {

@@ -76,6 +76,11 @@ class MemoryExecs implements ExecStore {
     return (await this.list(sandboxId, Number.MAX_SAFE_INTEGER)).filter((exec) => exec.status === "running");
   }
 
+  async lastEnd(sandboxId: string): Promise<Date | undefined> {
+    const ends = (this.#records.get(sandboxId) ?? []).flatMap(({ endedAt }) => endedAt?.getTime() ?? []);
+    return ends.length === 0 ? undefined : new Date(Math.max(...ends));
+  }
+
   async end(sandboxId: string, execId: string, end: ExecEnd): Promise<boolean> {
     const exec = this.#records.get(sandboxId)?.find((candidate) => candidate.id === execId);
     if (exec?.status !== "running") return false;

@@ -41,6 +41,12 @@ export class SqliteExecs implements ExecStore {
       .map(toRecord);
   }
 
+  async lastEnd(sandboxId: string): Promise<Date | undefined> {
+    const row = this.#db.first("SELECT max(ended_at) AS at FROM execs WHERE sandbox_id = ?", sandboxId);
+    const at = row?.["at"] ?? null;
+    return at === null ? undefined : new Date(Number(at));
+  }
+
   async end(sandboxId: string, execId: string, end: ExecEnd): Promise<boolean> {
     const set = toAssignments(EXEC_COLUMNS, end);
     const changed = this.#db.run(

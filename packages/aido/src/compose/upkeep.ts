@@ -1,0 +1,20 @@
+import type { Config } from "../config/config.ts";
+import type { CoreAido } from "../core/core-aido.ts";
+import type { PeriodicTasks } from "../core/periodic/periodic-tasks.ts";
+
+/** What an operator's settings make a server do about sandboxes that are not used. */
+export function startUpkeep(tasks: PeriodicTasks, aido: CoreAido, config: Config): void {
+  if (config.reaper.intervalMs > 0) {
+    tasks.start({
+      name: "sandboxes.reap",
+      everyMs: config.reaper.intervalMs,
+      isShared: true,
+      run: async (signal) => {
+        const { failed } = await aido.reaper.reap({ signal });
+        const [first] = failed;
+        if (first !== undefined)
+          throw new Error(`${failed.length} sandboxes cannot be ended: ${first.message}`);
+      },
+    });
+  }
+}
