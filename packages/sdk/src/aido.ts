@@ -33,6 +33,8 @@ export interface Aido {
   readonly jobs: Jobs;
   readonly batches: Batches;
   readonly reaper: Reaper;
+  /** Jobs, sandboxes, sessions, reaper and garbage collection in numbers, by name. */
+  metrics(): Promise<Readonly<Record<string, number>>>;
   close(): Promise<void>;
 }
 

@@ -5,7 +5,6 @@ import { SandboxTokens } from "../core/access/sandbox-tokens.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import { DataDir } from "../core/data-dir.ts";
 import type { Logger } from "../core/logger.ts";
-import { readMetrics } from "../core/metrics/read-metrics.ts";
 import { PeriodicTasks } from "../core/periodic/periodic-tasks.ts";
 import { parsePool } from "../core/pool/parse-pool.ts";
 import type { WarmPool } from "../core/pool/warm-pool.ts";
@@ -79,7 +78,7 @@ async function serve(
   let pool: WarmPool | undefined;
   const metrics = new HttpMetrics(
     async () => ({ ...(await sandboxGauges(store)), ...poolGauges(pool) }),
-    () => readMetrics(store, aido.activity),
+    () => aido.metrics(),
   );
   const tokens = new PortTokens(await serverSecret(new DataDir(config.dataDir).serverSecret));
   const ports = new PortProxy({

@@ -7,6 +7,7 @@ import type { FileService } from "./files/file-service.ts";
 import type { HistoryService } from "./history/history-service.ts";
 import type { TrackedExecs } from "./history/tracked-execs.ts";
 import type { DeferredBatches, DeferredJobs } from "./job/deferred-jobs.ts";
+import type { Metrics } from "./metrics/read-metrics.ts";
 import type { PoolSpec } from "./pool/parse-pool.ts";
 import type { PoolStore } from "./pool/pool-store.ts";
 import type { WarmPool } from "./pool/warm-pool.ts";
@@ -84,6 +85,11 @@ export class CoreAido implements Aido {
   /** Sandboxes are taken from it from now on. Whoever opens it closes it, before this. */
   openPool(specs: readonly PoolSpec[], store: PoolStore): Promise<WarmPool> {
     return this.#openPool(specs, store);
+  }
+
+  async metrics(): Promise<Metrics> {
+    const { readMetrics } = await import("./metrics/read-metrics.ts");
+    return await readMetrics(this.store, this.activity);
   }
 
   close(): Promise<void> {

@@ -216,6 +216,7 @@ describe("numbers of jobs and sandboxes", () => {
       gc_images_removed: 0,
       gc_s3_cleaned: 0,
     });
+    expect(await bed.client().metrics()).toMatchObject({ total_jobs: 3, active_sessions: 1 });
     await bed.post("/api/jobs/3", { sandboxId: sandboxes[1].sandboxId });
     await running;
     await expect.poll(async () => (await read()).active_sessions).toBe(0);

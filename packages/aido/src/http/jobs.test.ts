@@ -1,4 +1,4 @@
-import { JOB_NAMES, JOBS } from "@aido/sdk/protocol";
+import { AidoError, JOB_NAMES, JOBS } from "@aido/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { ApiBed, type ApiBedOptions } from "../../test/server/api-bed.ts";
 import { FAKE_SHELL } from "../../test/server/fake-shell.ts";
@@ -155,6 +155,28 @@ describe("jobs over HTTP", () => {
       sidecarToken: token,
     });
     expect(empty).toMatchObject({ status: 400, json: { error: { code: "VALIDATION_ERROR" } } });
+  });
+
+  test("S2-12 what the engine or the disk refuses has a code of its own", async () => {
+    await using bed = await open();
+    for (const code of ["RUNTIME_UNAVAILABLE", "DISK_FULL", "IMAGE_PULL_FAILED"] as const) {
+      bed.driver.failNext(
+        code === "IMAGE_PULL_FAILED" ? "ensureImage" : "create",
+        new AidoError(code, "it says"),
+      );
+      const reply = await bed.post("/api/jobs/0", {});
+      expect(reply).toMatchObject({ status: 503, json: { error: { code, message: "it says" } } });
+    }
+    expect(await bed.aido.sandboxes.list()).toEqual([]);
+  });
+
+  test("S2-27 a command of a job is a use of its sandbox", async () => {
+    await using bed = await open();
+    const { sandboxId } = (await bed.post("/api/jobs/0", {})).json;
+    const lastUse = async () => (await bed.store.sandboxes.get(sandboxId))?.lastActivityAt.getTime() ?? 0;
+    const before = await lastUse();
+    await bed.post("/api/jobs/10", { sidecarUrl: sandboxId, command: "true" });
+    await expect.poll(lastUse, { timeout: 10_000 }).toBeGreaterThan(before);
   });
 
   test("S2-44 the scheduler's own job is refused from outside", async () => {

@@ -10,7 +10,6 @@ import type { Scope } from "../../src/core/access/api-keys.ts";
 import { SandboxTokens } from "../../src/core/access/sandbox-tokens.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
-import { readMetrics } from "../../src/core/metrics/read-metrics.ts";
 import { PortTokens } from "../../src/core/ports/port-tokens.ts";
 import { LinuxProcessIdentity } from "../../src/core/process-identity.ts";
 import { FakeDriver, type FakeDriverOptions } from "../../src/drivers/fake/fake-driver.ts";
@@ -108,7 +107,7 @@ export class ApiBed implements AsyncDisposable {
     const audit = new AuditTrail(store.audit, logger);
     const metrics = new HttpMetrics(
       async () => ({ aido_sandboxes: 0 }),
-      () => readMetrics(store, aido.activity),
+      () => aido.metrics(),
     );
     const draining = new AbortController();
     const operations = apiOperations({

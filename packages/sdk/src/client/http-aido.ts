@@ -54,5 +54,9 @@ export class HttpAido implements Aido {
     return this.#transport.json("/api/server", { repeatable: true, signal });
   }
 
+  metrics(): Promise<Readonly<Record<string, number>>> {
+    return this.#transport.json("/api/metrics", { repeatable: true });
+  }
+
   async close(): Promise<void> {}
 }

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { fakeBackend } from "../testing/fake-backend.ts";
 import { fakeContext } from "../testing/fake-context.ts";
 import { listJobs, runJob } from "./job.ts";
+import { metrics } from "./metrics.ts";
 
 function bed() {
   const asked: unknown[] = [];
@@ -72,4 +73,11 @@ test("jobs are listed with their numbers", async () => {
   const { context } = bed();
   expect(await listJobs(context)).toBe(0);
   expect(context.stdout.text).toContain("10  EXEC");
+});
+
+test("S2-78 numbers are shown by name", async () => {
+  const backend = fakeBackend({ metrics: { total_jobs: 12, active_sandboxes: 3 } });
+  const context = fakeContext({ backend });
+  expect(await metrics(context)).toBe(0);
+  expect(context.stdout.text).toMatch(/^total_jobs +12$/m);
 });

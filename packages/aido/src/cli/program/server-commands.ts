@@ -19,6 +19,12 @@ export function declareServerCommands(program: Command, act: Act): void {
     ["aido serve", "on http://127.0.0.1:3000"],
     ["aido serve --host 0.0.0.0 --port 8080", "for others; needs a key"],
   ]);
+  const metrics = program
+    .command("metrics")
+    .summary("show jobs, sandboxes and the reaper in numbers")
+    .description("Show counters and gauges by name, as `GET /api/metrics` answers them.")
+    .action(() => act({ run: async (context) => (await import("../commands/metrics.ts")).metrics(context) }));
+  examples(metrics, [["aido metrics --json | jq .failed_jobs", "one of them"]]);
   const key = program.command("key").description("Make, list and revoke the keys of this machine's server");
   const create = key
     .command("create")

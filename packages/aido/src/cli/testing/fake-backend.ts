@@ -17,6 +17,7 @@ export interface FakeBackendParts {
   jobs?: Partial<Jobs>;
   batches?: Partial<Batches>;
   reaper?: Partial<Reaper>;
+  metrics?: Readonly<Record<string, number>>;
   evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
 }
 
@@ -37,6 +38,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     jobs: only("jobs", parts.jobs),
     batches: only("batches", parts.batches),
     reaper: only("reaper", parts.reaper),
+    metrics: async () => parts.metrics ?? {},
     close: () => Promise.resolve(),
   };
 }
