@@ -1,0 +1,3 @@
+import { sidecarSuite } from "./sidecar-suite.ts";
+
+sidecarSuite("local");
