@@ -21,6 +21,7 @@ import { runRoutes } from "../http/routes/runs.ts";
 import { sandboxRoutes } from "../http/routes/sandboxes.ts";
 import { serverRoutes } from "../http/routes/server.ts";
 import { systemRoutes } from "../http/routes/system.ts";
+import { NO_AGENTS, type SidecarAgents } from "../http/sidecar/sidecar-agents.ts";
 import { sidecarRoutes } from "../http/sidecar/sidecar-routes.ts";
 
 export interface ApiDeps {
@@ -32,6 +33,7 @@ export interface ApiDeps {
   metrics: HttpMetrics;
   tokens: PortTokens;
   maxBodyBytes: number;
+  agents?: SidecarAgents;
   pool: () => readonly PoolState[];
   failing: () => Promise<readonly string[]>;
   isDraining: () => boolean;
@@ -62,6 +64,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...sidecarRoutes({
       aido,
       known,
+      agents: deps.agents ?? NO_AGENTS,
       maxBodyBytes: deps.maxBodyBytes,
       runningExecs: async (sandboxId) => (await aido.store.execs.running(sandboxId)).map(({ id }) => id),
     }),

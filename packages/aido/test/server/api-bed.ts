@@ -22,6 +22,7 @@ import { HttpMetrics } from "../../src/http/metrics.ts";
 import type { Operation } from "../../src/http/operation.ts";
 import { sandboxQuota } from "../../src/http/quota.ts";
 import { TokenBuckets } from "../../src/http/rate-limiter.ts";
+import type { SidecarAgents } from "../../src/http/sidecar/sidecar-agents.ts";
 import { StreamLogger } from "../../src/log/stream-logger.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 
@@ -34,6 +35,7 @@ export interface ApiBedOptions extends FakeDriverOptions {
   maxSandboxes?: number;
   maxBodyBytes?: number;
   corsOrigins?: readonly string[];
+  agents?: SidecarAgents;
 }
 
 export interface Reply {
@@ -119,6 +121,7 @@ export class ApiBed implements AsyncDisposable {
       metrics,
       tokens: new PortTokens(Buffer.alloc(32, 7)),
       maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
+      ...(options.agents && { agents: options.agents }),
       pool: () => [],
       failing: async () => [],
       isDraining: () => draining.signal.aborted,

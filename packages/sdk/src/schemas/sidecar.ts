@@ -108,6 +108,37 @@ export const sidecarStreamQuery = z.strictObject({
 export const sidecarExecuteBody = z.object({ command: text.max(MAX_COMMAND_CHARS) });
 export const sidecarInputBody = z.object({ data: z.string(), encoding: sidecarEncoding.optional() });
 export const sidecarResizeBody = z.object({ cols: size, rows: size });
+const MAX_MESSAGE_CHARS = 8 * 1024 * 1024;
+const turns = z.number().int().min(0).max(10_000).optional();
+export const sidecarAgentBody = z.object({
+  identifier: z.string().max(64).optional(),
+  message: z.string().min(1).max(MAX_MESSAGE_CHARS),
+  sessionId: z.string().max(128).optional(),
+  backend: z.object({ model: z.string().max(256).optional() }).optional(),
+  /** What the agent is told besides the message, and how often it may ask its model. */
+  metadata: z.looseObject({ maxTurns: turns, maxSteps: turns }).optional(),
+  /** Milliseconds; 0 means the server's own limit. */
+  timeout: milliseconds.max(MAX_TIMEOUT_MS).optional(),
+});
+export type SidecarAgentBody = z.infer<typeof sidecarAgentBody>;
+export const sidecarAgentReply = z.object({
+  success: z.boolean(),
+  response: z.string(),
+  error: z.string().nullable(),
+  traceId: z.string(),
+  durationMs: z.number(),
+  usage: z.object({ inputTokens: z.number(), outputTokens: z.number() }),
+  sessionId: z.string(),
+  data: z.object({
+    finalText: z.string(),
+    metadata: z.object({ sessionId: z.string(), traceId: z.string() }),
+  }),
+});
+export const sidecarAgentsReply = z.object({
+  agents: z.array(z.object({ identifier: z.string(), displayName: z.string(), description: z.string() })),
+  count: z.number(),
+});
+export const sidecarCancelBody = z.object({ sessionId: z.string().max(128).optional() });
 export const sidecarDoneReply = z.object({ success: z.literal(true) });
 export const sidecarErrorReply = z.object({
   success: z.literal(false),

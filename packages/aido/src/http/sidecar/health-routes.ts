@@ -3,12 +3,13 @@ import { isAidoError, type SandboxInfo } from "@aido/sdk/protocol";
 import { sidecarDetailsReply, sidecarHealthReply } from "@aido/sdk/schemas";
 import type { Operation } from "../operation.ts";
 import { sandboxIdOf, sidecarOperation } from "./sidecar-operation.ts";
+import type { SidecarDeps } from "./sidecar-routes.ts";
 
 /** The supervisor, by which all others are started. */
 const FIRST_PROCESS = 1;
 
 /** Asked without a token, so a sandbox that is not there cannot be told from one that does not run. */
-export function healthRoutes(aido: Aido): Operation[] {
+export function healthRoutes({ aido, agents }: SidecarDeps): Operation[] {
   return [
     sidecarOperation({
       id: "getSidecarHealth",
@@ -25,7 +26,7 @@ export function healthRoutes(aido: Aido): Operation[] {
         const isUp = (await running(aido, sandboxIdOf(http))) !== undefined;
         const body = {
           status: isUp ? "ok" : "unavailable",
-          backends: { total: 0 },
+          backends: { total: (await agents.list()).length },
           timestamp: new Date().toISOString(),
         };
         return http.json(body, isUp ? 200 : 503);

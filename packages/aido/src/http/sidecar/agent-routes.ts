@@ -1,0 +1,114 @@
+import {
+  sidecarAgentBody,
+  sidecarAgentReply,
+  sidecarAgentsReply,
+  sidecarCancelBody,
+  sidecarDoneReply,
+} from "@aido/sdk/schemas";
+import { errorBody, wireError } from "../error-reply.ts";
+import type { Operation } from "../operation.ts";
+import { eventStream, type ServerEvent } from "../streams/event-stream.ts";
+import { AgentEvents } from "./agent-events.ts";
+import { type SidecarAgentEvent, type SidecarAgents, toAgentRequest } from "./sidecar-agents.ts";
+import { sandboxIdOf, sidecarOperation } from "./sidecar-operation.ts";
+
+/** A client that leaves cancels its run: nobody else would hear of it. */
+export function agentRoutes(agents: SidecarAgents): Operation[] {
+  return [
+    sidecarOperation({
+      id: "listSidecarAgents",
+      method: "get",
+      path: "/agents",
+      summary: "Agents that can be run in the sandbox",
+      replies: { 200: { schema: sidecarAgentsReply, description: "None when there is no backend" } },
+      quiet: true,
+      handle: async ({ http }) => {
+        const list = (await agents.list()).map(({ identifier, displayName, description }) => ({
+          identifier,
+          displayName,
+          description,
+        }));
+        return http.json({ agents: list, count: list.length });
+      },
+    }),
+    sidecarOperation({
+      id: "runSidecarAgent",
+      method: "post",
+      path: "/agents/run",
+      summary: "Give an agent in the sandbox a message and wait for what becomes of it",
+      body: sidecarAgentBody,
+      replies: {
+        200: { schema: sidecarAgentReply, description: "An agent that fails is a result too" },
+        500: { description: "There is no such agent, or nothing to run it with" },
+      },
+      handle: async ({ body, request, http }) => {
+        const signal = AbortSignal.any([request.signal, request.draining]);
+        const result = await agents.run(sandboxIdOf(http), toAgentRequest(body), { signal });
+        const { success, response, error, traceId, durationMs, usage, sessionId } = result;
+        const data = { finalText: response, metadata: { sessionId, traceId } };
+        return http.json({
+          ...{ success, response, error: error ?? null, traceId, durationMs, usage, sessionId, data },
+        });
+      },
+    }),
+    sidecarOperation({
+      id: "streamSidecarAgent",
+      method: "post",
+      path: "/agents/run/stream",
+      summary: "As runSidecarAgent, with what happens as server-sent events",
+      body: sidecarAgentBody,
+      replies: {
+        200: {
+          contentType: "text/event-stream",
+          description: "Events `start`, `message.part.updated`, `usage`, `error`, `result`, then one `done`",
+        },
+      },
+      handle: async ({ body, request, http }) => {
+        const over = new AbortController();
+        const leave = () => over.abort(new Error("the client has left"));
+        request.signal.addEventListener("abort", leave, { once: true });
+        const stream = agents.stream(sandboxIdOf(http), toAgentRequest(body), over.signal);
+        const events = stream[Symbol.asyncIterator]();
+        // What is refused is answered as such, before a stream has begun.
+        const first = await events.next();
+        return eventStream((signal) => passOn(first, events, over, signal), request);
+      },
+    }),
+    sidecarOperation({
+      id: "cancelSidecarAgent",
+      method: "post",
+      path: "/agents/run/cancel",
+      summary: "End the run of a session, or every run in the sandbox",
+      body: sidecarCancelBody,
+      replies: { 200: { schema: sidecarDoneReply, description: "None runs any more" } },
+      handle: async ({ body, http }) => {
+        await agents.cancel(sandboxIdOf(http), body.sessionId);
+        return http.json({ success: true });
+      },
+    }),
+  ];
+}
+
+async function* passOn(
+  first: IteratorResult<SidecarAgentEvent>,
+  events: AsyncIterator<SidecarAgentEvent>,
+  over: AbortController,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
+  const leave = () => over.abort(signal.reason);
+  if (signal.aborted) leave();
+  signal.addEventListener("abort", leave, { once: true });
+  const wire = new AgentEvents();
+  try {
+    for (let next = first; next.done !== true; next = await events.next()) yield wire.toWire(next.value);
+    yield { event: "done", data: {} };
+  } catch (thrown) {
+    if (signal.aborted) return;
+    const { code, message } = errorBody(wireError(thrown), "").error;
+    yield { event: "error", data: { code, message } };
+  } finally {
+    signal.removeEventListener("abort", leave);
+    over.abort();
+    await events.return?.().catch(() => undefined);
+  }
+}
