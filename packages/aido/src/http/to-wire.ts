@@ -29,6 +29,7 @@ export function sandboxToWire(sandbox: SandboxInfo): SandboxReply {
     idleTimeoutMs: sandbox.idleTimeoutMs,
     autoResume: sandbox.autoResume,
     lastActivityAt: sandbox.lastActivityAt.toISOString(),
+    phase: sandbox.phase ?? null,
     sidecarUrl: sandbox.sidecarUrl ?? null,
     tier: sandbox.tier ?? null,
     tierSince: iso(sandbox.tierSince),

@@ -25,6 +25,7 @@ export function toSandboxInfo(reply: SandboxReply): SandboxInfo {
     idleTimeoutMs: reply.idleTimeoutMs,
     autoResume: reply.autoResume,
     lastActivityAt: new Date(reply.lastActivityAt),
+    ...(reply.phase === null ? {} : { phase: reply.phase }),
     sidecarUrl: reply.sidecarUrl ?? undefined,
     tier: reply.tier ?? undefined,
     tierSince: reply.tierSince === null ? undefined : new Date(reply.tierSince),

@@ -44,6 +44,7 @@ export class HttpExecs implements Execs {
       stdin: request.stdin,
       pty: request.pty,
       gitTracking: request.history,
+      autoResume: request.autoResume,
     };
     const reply = await this.#transport.json<ExecStateReply>("/api/sandbox/exec", {
       method: "POST",

@@ -35,6 +35,8 @@ export interface ExecRequest {
   killGraceMs?: number | undefined;
   /** Whether a change of the workspace becomes an entry of its history. */
   history?: boolean | undefined;
+  /** Start the sandbox first when it is stopped; its own setting when absent. */
+  autoResume?: boolean | undefined;
 }
 
 export interface ExecInfo {

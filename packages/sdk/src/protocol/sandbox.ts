@@ -98,6 +98,8 @@ export interface SandboxInfo {
   autoResume: boolean;
   /** The last use that is known of; right to some seconds. */
   lastActivityAt: Date;
+  /** What is being done to start it, by whom it was asked; undefined when nothing is. */
+  phase?: string | undefined;
   /** Where its sidecar API answers, while `aido serve` runs; undefined when it has none. */
   sidecarUrl: string | undefined;
   /** Undefined while it runs. */

@@ -24,6 +24,8 @@ export const execBody = z.strictObject({
   stdin: z.union([z.string(), z.boolean()]).optional(),
   pty: terminal.optional(),
   gitTracking: z.boolean().optional(),
+  /** Start the sandbox first when it is stopped; its own setting when absent. */
+  autoResume: z.boolean().optional(),
 });
 export type ExecBody = z.infer<typeof execBody>;
 

@@ -81,6 +81,8 @@ export const sandboxReply = z.object({
   idleTimeoutMs: milliseconds,
   autoResume: z.boolean(),
   lastActivityAt: date,
+  /** What is being done to start it. */
+  phase: z.string().nullable(),
   /** Of the sidecar API; null when it has none. */
   sidecarUrl: z.string().nullable(),
   tier: z.enum(TIERS).nullable(),

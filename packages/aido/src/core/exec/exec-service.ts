@@ -42,7 +42,12 @@ export class ExecService implements Execs {
   }
 
   async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
-    return this.startIn(await this.#deps.sandboxes.resolveRunning(sandbox), request, signal);
+    const { autoResume } = request;
+    return this.startIn(
+      await this.#deps.sandboxes.resolveRunning(sandbox, { autoResume, signal }),
+      request,
+      signal,
+    );
   }
 
   /** As `start`, for a caller that has just resolved the sandbox. */

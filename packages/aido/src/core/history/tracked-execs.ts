@@ -29,7 +29,8 @@ export class TrackedExecs implements Execs {
   }
 
   async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
-    const record = await this.#sandboxes.resolveRunning(sandbox);
+    const { autoResume } = request;
+    const record = await this.#sandboxes.resolveRunning(sandbox, { autoResume, signal });
     if (!record.history) return this.#execs.startIn(record, request, signal);
     // What was changed before must not become part of this one's entry, nor this one's changes part of that.
     if (request.history === false) {

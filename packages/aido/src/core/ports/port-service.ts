@@ -31,7 +31,7 @@ export class PortService {
   /** Raises PORT_UNREACHABLE when nothing listens. The id must be whole: what it stands for must never be guessed. */
   async dial(sandboxId: string, port: number, signal?: AbortSignal): Promise<Duplex> {
     checkPort(port);
-    const record = await this.#options.sandboxes.resolveRunning(sandboxId);
+    const record = await this.#options.sandboxes.resolveRunning(sandboxId, { signal });
     if (record.id !== sandboxId) {
       throw new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${sandboxId} does not exist`);
     }

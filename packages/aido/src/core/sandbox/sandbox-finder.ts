@@ -23,10 +23,19 @@ export class SandboxFinder implements SandboxResolver {
   }
 
   async resolveRunning(reference: string): Promise<SandboxRecord> {
-    const record = await this.resolve(reference);
+    return this.mustRun(await this.resolve(reference));
+  }
+
+  /** Raises CONTAINER_EXPIRED when its time is over. */
+  mustLive(record: SandboxRecord): SandboxRecord {
     const isOver = record.expiresAt !== undefined && record.expiresAt <= this.#clock.now();
     if (isOver || (record.state !== "running" && record.endReason === "timeout")) throw expired(record);
-    if (record.state === "running") return record;
+    return record;
+  }
+
+  /** Raises CONTAINER_NOT_RUNNING besides. */
+  mustRun(record: SandboxRecord): SandboxRecord {
+    if (this.mustLive(record).state === "running") return record;
     const how = record.endReason === undefined ? "" : ` (${record.endReason.replaceAll("_", " ")})`;
     throw new AidoError("CONTAINER_NOT_RUNNING", `Sandbox ${record.id} is ${record.state}${how}`, {
       hint: `Start it with \`aido sandbox start ${record.id}\`.`,

@@ -23,6 +23,7 @@ import { SandboxFinder } from "./sandbox-finder.ts";
 import type { LaunchOptions, PrepareOptions, SandboxLifecycle, StopOptions } from "./sandbox-lifecycle.ts";
 import type { SandboxResolver } from "./sandbox-resolver.ts";
 import { SandboxStarter, type StarterOptions } from "./sandbox-starter.ts";
+import { SandboxWaker, type WakeOptions } from "./sandbox-waker.ts";
 import { toSandboxInfo } from "./to-sandbox-info.ts";
 
 const STOP_GRACE_MS = 10_000;
@@ -40,6 +41,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   readonly #launcher: ContainerLauncher;
   readonly #reconciler: Reconciler;
   readonly #starter: SandboxStarter;
+  readonly #waker: SandboxWaker;
   readonly #watchdog: DiskWatchdog;
   readonly #closing = new AbortController();
   #capabilities: Promise<DriverCapabilities> | undefined;
@@ -57,6 +59,11 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
       launcher: this.#launcher,
       capabilities: () => this.#able(),
       closing: this.#closing.signal,
+    });
+    this.#waker = new SandboxWaker({
+      sandboxes: options.store.sandboxes,
+      clock: options.clock,
+      start: (id, options) => this.#starter.start(id, options),
     });
     this.#watchdog = new DiskWatchdog(options, this.#ender, () => this.#able());
   }
@@ -154,7 +161,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   async start(sandbox: string, signal?: AbortSignal): Promise<SandboxInfo> {
     const record = await this.#fresh(sandbox);
     refuseForeign(record, this.#deps.driver.name);
-    return this.#info(this.#watched(await this.#starter.start(record.id, { signal })));
+    return this.#info(this.#watched(await this.#waker.start(record.id, { signal })));
   }
 
   async stop(sandbox: string, options: StopOptions = {}): Promise<SandboxInfo> {
@@ -225,9 +232,11 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     return await this.#finder.resolve(reference);
   }
 
-  async resolveRunning(reference: string): Promise<SandboxRecord> {
-    const record = await this.#finder.resolveRunning(reference);
-    refuseForeign(record, this.#deps.driver.name);
+  async resolveRunning(reference: string, options: WakeOptions = {}): Promise<SandboxRecord> {
+    const found = this.#finder.mustLive(await this.#finder.resolve(reference));
+    refuseForeign(found, this.#deps.driver.name);
+    const isWoken = this.#waker.isWanted(found, options);
+    const record = isWoken ? await this.#waker.wake(found.id, options) : this.#finder.mustRun(found);
     this.#deps.activity.touch(record.id, record.lastActivityAt);
     return this.#watched(record);
   }
@@ -259,7 +268,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   #info(record: SandboxRecord): SandboxInfo {
-    return toSandboxInfo(record, this.#deps.address);
+    return { ...toSandboxInfo(record, this.#deps.address), phase: this.#waker.phase(record.id) };
   }
 
   #watched(record: SandboxRecord): SandboxRecord {

@@ -31,6 +31,7 @@ async function beginOnce(aido: Aido, sandboxId: string, body: ExecBody, id: stri
 async function begin(aido: Aido, sandboxId: string, body: ExecBody, signal?: AbortSignal): Promise<ExecInfo> {
   const files = Object.entries(body.files ?? {});
   for (const [path] of files) refuseOutside(path);
+  if (files.length > 0 && body.autoResume === true) await aido.sandboxes.start(sandboxId, signal);
   for (const [path, content] of files) {
     await aido.files.write(
       sandboxId,
@@ -79,6 +80,7 @@ function toExecRequest(body: ExecBody): ExecRequest {
     timeoutMs: body.timeout,
     killGraceMs: body.killGrace,
     history: body.gitTracking,
+    autoResume: body.autoResume,
   };
 }
 
