@@ -12,6 +12,7 @@ import type { JobCaller } from "../core/job/job-caller.ts";
 import type { HandlerDeps } from "../core/job/job-handler.ts";
 import { jobHandlers } from "../core/job/job-handlers.ts";
 import { JobService } from "../core/job/job-service.ts";
+import type { Logger } from "../core/logger.ts";
 import type { ProcessIdentity } from "../core/process-identity.ts";
 import type { SandboxService } from "../core/sandbox/sandbox-service.ts";
 import type { Store } from "../core/store/store.ts";
@@ -25,12 +26,13 @@ export interface JobParts extends Pick<HandlerDeps, "agents" | "snapshots" | "ss
   store: Store;
   clock: Clock;
   processes: ProcessIdentity;
+  logger: Logger;
 }
 
 /** The jobs on the services they use. */
 export function openJobs(parts: JobParts): OpenJobs {
-  const { config, sandboxes, store, clock, processes } = parts;
-  const batches = new BatchService({ store, clock, processes, ttlMs: config.batchTtlMs });
+  const { config, sandboxes, store, clock, processes, logger } = parts;
+  const batches = new BatchService({ store, clock, processes, logger, ttlMs: config.batchTtlMs });
   const handlers = jobHandlers({
     ...parts,
     batches,

@@ -5,12 +5,18 @@ import { type BatchPlan, BatchService } from "./batch-service.ts";
 
 const ME = { owner: "me", isOperator: false };
 const DAY = 86_400_000;
+const LOGGER = { debug() {}, info() {}, warn() {}, error() {}, child: () => LOGGER };
 
 function bed(store = new MemoryStore(), self = "p1") {
   const clock = new HandClock();
   const dead = new Set<string>();
   const processes = { self, isDead: (holder: string) => dead.has(holder) };
-  return { store, clock, dead, service: new BatchService({ store, clock, processes, ttlMs: DAY }) };
+  return {
+    store,
+    clock,
+    dead,
+    service: new BatchService({ store, clock, processes, logger: LOGGER, ttlMs: DAY }),
+  };
 }
 
 type Plan = BatchPlan<{ n: number }>;
@@ -216,6 +222,17 @@ describe("a batch", () => {
     gate.open(1);
     const other = { error: { code: "CANCELLED", message: "Another sandbox has answered first" } };
     expect((await running).items).toEqual([other, { n: 1 }, other]);
+  });
+
+  test("whose results cannot be written still answers, with what was done as done", async () => {
+    const store = new MemoryStore();
+    const { service } = bed(store);
+    const endItem = store.batches.endItem.bind(store.batches);
+    store.batches.endItem = (id, position, ...rest) =>
+      position === 1 ? Promise.reject(new Error("disk full")) : endItem(id, position, ...rest);
+    const { items } = await service.run(plan({ id: "b1" }), ME, never);
+    expect(items).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
+    expect((await service.collect("b1", ME)).items[1]).toMatchObject({ error: { code: "OUTPUT_LOST" } });
   });
 
   test("keeps no secret, and counts with each part", async () => {

@@ -8,10 +8,12 @@ import {
   toAidoError,
 } from "@aido/sdk/protocol";
 import type { Clock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
 import type { Counts } from "../metrics/counters.ts";
 import type { ProcessIdentity } from "../process-identity.ts";
 import type { Store } from "../store/store.ts";
 import { orAborted } from "../supervisor/time-limit.ts";
+import { missingPart, notNeeded, toFailure } from "./batch-failures.ts";
 import type { BatchRecord } from "./batch-store.ts";
 import { inOrder } from "./in-order.ts";
 
@@ -25,6 +27,7 @@ export interface BatchDeps {
   readonly store: Pick<Store, "batches">;
   readonly clock: Clock;
   readonly processes: ProcessIdentity;
+  readonly logger: Logger;
   /** How long results are kept. */
   readonly ttlMs: number;
 }
@@ -166,7 +169,6 @@ export class BatchService {
     plan: BatchPlan<Result>,
     stop: AbortController,
   ): Promise<BatchOutcome<Result>> {
-    const { store } = this.#deps;
     const enough = new AbortController();
     const one = async (position: number): Promise<BatchItem<Result>> => {
       const signal = AbortSignal.any([stop.signal, enough.signal]);
@@ -175,15 +177,13 @@ export class BatchService {
         if (signal.aborted || !(await this.#goesOn(record.id))) throw notNeeded(enough.signal.aborted);
         const result = await plan.work(position, signal, record.id);
         const kept = { ...about, ...(plan.kept?.(result) ?? result) };
-        await store.batches.endItem(record.id, position, kept, plan.counts?.(result) ?? {});
+        await this.#keep(record, position, kept, plan.counts?.(result) ?? {});
         if (plan.suffices?.(result) === true) enough.abort();
         return { ...about, ...result };
       } catch (thrown) {
-        const failure = {
-          ...about,
-          ...toFailure(signal.aborted ? notNeeded(enough.signal.aborted, thrown) : thrown),
-        };
-        await store.batches.endItem(record.id, position, failure, {});
+        const error = signal.aborted ? notNeeded(enough.signal.aborted, thrown) : thrown;
+        const failure = { ...about, ...toFailure(error) };
+        await this.#keep(record, position, failure, {});
         return failure;
       }
     };
@@ -191,6 +191,16 @@ export class BatchService {
     const aggregate = plan.aggregate?.(items);
     await this.#end(record, stop.signal.aborted ? "cancelled" : "done", aggregate);
     return { batchId: record.id, items, aggregate };
+  }
+
+  /** What cannot be written down is still the caller's answer; only who collects it later finds it missing. */
+  async #keep({ id }: BatchRecord, position: number, item: object, counts: Counts): Promise<void> {
+    try {
+      await this.#deps.store.batches.endItem(id, position, item, counts);
+    } catch (thrown) {
+      const { code, message } = toAidoError(thrown);
+      this.#deps.logger.warn({ event: "batch.keep", batchId: id, position, code, message }, "part not kept");
+    }
   }
 
   /** Another process may have cancelled it. */
@@ -225,15 +235,7 @@ export class BatchService {
 
   async #items(record: BatchRecord): Promise<BatchItem<object>[]> {
     const ended = await this.#deps.store.batches.items(record.id);
-    const missing = toFailure(
-      new AidoError(
-        record.state === "lost" ? "CONTAINER_LOST" : "CANCELLED",
-        record.state === "lost"
-          ? "The server ended before this part of the batch did; it may have been at work"
-          : "The batch was cancelled before this part",
-        { hint: "Look at the sandbox before it is done again." },
-      ),
-    );
+    const missing = missingPart(record.state);
     return Array.from({ length: record.count }, (_, at) => (ended.get(at) ?? missing) as BatchItem<object>);
   }
 
@@ -268,15 +270,4 @@ export class BatchService {
     const { owner: _, holder: __, aggregate: ___, ...info } = record;
     return { ...info, ...(await this.#deps.store.batches.progress(record.id)) };
   }
-}
-
-function toFailure(thrown: unknown): BatchItem<never> {
-  const { code, message, hint } = toAidoError(thrown);
-  const told = code === "INTERNAL_SERVER_ERROR" ? "aido failed to do this; its log has the reason" : message;
-  return { error: { code, message: told, ...(hint === undefined ? {} : { hint }) } };
-}
-
-function notNeeded(isEnough: boolean, cause?: unknown): AidoError {
-  const why = isEnough ? "Another sandbox has answered first" : "The batch was cancelled";
-  return new AidoError("CANCELLED", why, { cause });
 }

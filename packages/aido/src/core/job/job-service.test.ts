@@ -48,7 +48,7 @@ function bed(changes: Partial<HandlerDeps> = {}) {
     execs: {} as Execs,
     tokens: { verify: async (_, token) => token === TOKEN },
     activity,
-    batches: new BatchService({ store, clock, processes, ttlMs: 1000 }),
+    batches: new BatchService({ store, clock, processes, logger: LOGGER, ttlMs: 1000 }),
     ...changes,
   });
   const parse = parseJob;
