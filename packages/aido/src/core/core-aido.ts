@@ -88,6 +88,8 @@ export class CoreAido implements Aido {
   }
 
   async metrics(): Promise<Metrics> {
+    // Jobs of a process that has died are counted by whoever looks first.
+    await this.jobs.recover();
     const { readMetrics } = await import("./metrics/read-metrics.ts");
     return await readMetrics(this.store, this.activity);
   }
