@@ -1,4 +1,5 @@
 import type { History } from "./history.ts";
+import type { Images } from "./images.ts";
 import type { Batches, Jobs } from "./jobs.ts";
 import type {
   CreatedSandbox,
@@ -27,6 +28,7 @@ export interface Aido {
   readonly sandboxes: Sandboxes;
   readonly execs: Execs;
   readonly files: Files;
+  readonly images: Images;
   readonly evidence: Evidence;
   readonly runs: Runs;
   readonly history: History;

@@ -1,3 +1,4 @@
+import type { ImageBuilders } from "../config/settings.ts";
 import type { IdempotencyStore } from "../core/access/idempotency.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import type { PoolState } from "../core/pool/warm-pool.ts";
@@ -12,6 +13,7 @@ import { batchRoutes } from "../http/routes/batches.ts";
 import { execRoutes } from "../http/routes/execs.ts";
 import { fileRoutes } from "../http/routes/files.ts";
 import { historyRoutes } from "../http/routes/history.ts";
+import { imageRoutes } from "../http/routes/images.ts";
 import { jobRoutes } from "../http/routes/jobs.ts";
 import { poolRoutes } from "../http/routes/pool.ts";
 import { portRoutes } from "../http/routes/ports.ts";
@@ -34,6 +36,7 @@ export interface ApiDeps {
   tokens: PortTokens;
   maxBodyBytes: number;
   agents?: SidecarAgents;
+  imageBuilders: ImageBuilders;
   pool: () => readonly PoolState[];
   failing: () => Promise<readonly string[]>;
   isDraining: () => boolean;
@@ -50,14 +53,15 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     },
   };
   const operations: Operation[] = [
-    ...sandboxRoutes(aido, { quota, idempotency: deps.idempotency }),
+    ...sandboxRoutes(aido, { quota, idempotency: deps.idempotency, images: aido.images }),
     ...execRoutes(aido, known),
     ...fileRoutes(aido, known),
     ...historyRoutes(aido, aido.history),
     ...portRoutes(aido, deps.tokens),
-    ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes }),
+    ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes, images: aido.images }),
     ...jobRoutes(aido, { quota, known }),
     ...batchRoutes(aido),
+    ...imageRoutes({ images: aido.images, builders: deps.imageBuilders }),
     ...recordRoutes(aido, deps.audit),
     ...serverRoutes(aido.driver, version),
     ...poolRoutes(deps.pool),

@@ -97,6 +97,7 @@ async function serve(
     metrics,
     tokens,
     maxBodyBytes: config.serve.maxBodyBytes,
+    imageBuilders: config.images.builders,
     pool: () => pool?.state() ?? [],
     failing: () => failing(aido),
     isDraining: draining,

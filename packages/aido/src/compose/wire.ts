@@ -42,6 +42,8 @@ export async function wire(
     activities,
     jobs,
     reapers,
+    images,
+    bases,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -61,6 +63,8 @@ export async function wire(
     import("../core/activity/activity.ts"),
     import("../core/job/deferred-jobs.ts"),
     import("../core/reaper/reaper.ts"),
+    import("../core/image/image-service.ts"),
+    import("../core/image/base-rule.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -100,6 +104,11 @@ export async function wire(
     execs: tracked,
     jobs: new jobs.DeferredJobs(async () => (await import("./open-jobs.ts")).openJobs(jobParts)),
     history,
+    images: new images.ImageService({
+      driver,
+      mayStartFrom: bases.baseRule(config.images.bases),
+      limits: config.images,
+    }),
     recover: (sandboxId) => execService.recover(sandboxId),
     openPool: async (specs, store) => {
       const { WarmPool } = await import("../core/pool/warm-pool.ts");

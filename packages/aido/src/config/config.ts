@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { ResourceLimits } from "@aido/sdk/protocol";
 import type { Secret } from "./secret.ts";
-import type { Values } from "./settings.ts";
+import type { ImageBuilders, Values } from "./settings.ts";
 
 export interface ServeConfig {
   readonly host: string;
@@ -52,6 +52,15 @@ export interface S3Config {
   readonly pathStyle: boolean | undefined;
 }
 
+export interface ImagesConfig {
+  readonly bases: readonly string[];
+  readonly builders: ImageBuilders;
+  readonly timeoutMs: number;
+  readonly memoryBytes: number;
+  readonly maxBytes: number;
+  readonly network: "bridge" | "none";
+}
+
 /** What the rest of aido is handed: read once, frozen, paths absolute, units converted. */
 export interface Config
   extends Readonly<
@@ -59,6 +68,7 @@ export interface Config
       Values,
       | `limits.${string}`
       | `serve.${string}`
+      | `images.${string}`
       | `sidecar.${string}`
       | `reaper.${string}`
       | `snapshot.${string}`
@@ -74,6 +84,7 @@ export interface Config
   readonly requestTimeoutMs: number;
   readonly batchTtlMs: number;
   readonly limits: Partial<ResourceLimits>;
+  readonly images: ImagesConfig;
   readonly serve: ServeConfig;
   readonly sidecar: SidecarConfig;
   readonly reaper: ReaperConfig;
@@ -104,6 +115,14 @@ export function toConfig(values: Values, cwd: string): Config {
     limits: Object.freeze(Object.fromEntries(set)),
     batchTtlMs: values.batchTtl,
     operatorAddress: values.operatorAddress,
+    images: Object.freeze({
+      bases: toList(values["images.bases"]),
+      builders: values["images.builders"],
+      timeoutMs: values["images.buildTimeout"],
+      memoryBytes: values["images.buildMemory"],
+      maxBytes: values["images.buildSize"],
+      network: values["images.buildNetwork"],
+    }),
     server: values.server,
     apiKey: values.apiKey,
     requestTimeoutMs: values.requestTimeout,

@@ -5,6 +5,7 @@ import type { SettingDefinition } from "./setting-definition.ts";
 import { bytes, duration, flag, numberFrom, oneOf, seconds, secret, text, url } from "./value-kinds.ts";
 
 export type DriverChoice = "auto" | "docker" | "local";
+export type ImageBuilders = "admin" | "write" | "nobody";
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** Every setting by its dotted key, with the value it has when nobody sets it. */
@@ -26,6 +27,12 @@ export interface Values extends ObjectValues {
   "limits.output": number | undefined;
   batchTtl: number;
   operatorAddress: string | undefined;
+  "images.bases": string | undefined;
+  "images.builders": ImageBuilders;
+  "images.buildTimeout": number;
+  "images.buildMemory": number;
+  "images.buildSize": number;
+  "images.buildNetwork": "bridge" | "none";
   server: string | undefined;
   apiKey: Secret | undefined;
   requestTimeout: number;
@@ -148,6 +155,38 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     default: undefined,
     description:
       "Address of this operator, for batches that several operators share; all of a batch is made here when unset.",
+  },
+  "images.bases": {
+    kind: text,
+    default: undefined,
+    description:
+      "Images that builds may start from, such as `python:*,registry.example/team/*`; every image when unset.",
+  },
+  "images.builders": {
+    kind: oneOf("admin", "write", "nobody"),
+    default: "admin",
+    description:
+      "Which keys of a server may build images: commands of a build run as root in the engine's own containers, with weaker walls than a sandbox.",
+  },
+  "images.buildTimeout": {
+    kind: duration,
+    default: 10 * 60_000,
+    description: "How long the build of an image may take.",
+  },
+  "images.buildMemory": {
+    kind: bytes,
+    default: 2 * 1024 ** 3,
+    description: "Memory and swap together of each command of a build.",
+  },
+  "images.buildSize": {
+    kind: bytes,
+    default: 10 * 1024 ** 3,
+    description: "Largest image that a build may make; a larger one is removed again.",
+  },
+  "images.buildNetwork": {
+    kind: oneOf("bridge", "none"),
+    default: "bridge",
+    description: "Network of the commands of a build; packages are installed over it.",
   },
   server: {
     kind: url,

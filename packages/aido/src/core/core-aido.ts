@@ -6,6 +6,7 @@ import type { EvidenceLog } from "./evidence/evidence-log.ts";
 import type { FileService } from "./files/file-service.ts";
 import type { HistoryService } from "./history/history-service.ts";
 import type { TrackedExecs } from "./history/tracked-execs.ts";
+import type { ImageService } from "./image/image-service.ts";
 import type { DeferredBatches, DeferredJobs } from "./job/deferred-jobs.ts";
 import type { Metrics } from "./metrics/read-metrics.ts";
 import type { PoolSpec } from "./pool/parse-pool.ts";
@@ -22,6 +23,7 @@ export interface CoreParts {
   readonly execs: TrackedExecs;
   readonly files: FileService;
   readonly history: HistoryService;
+  readonly images: ImageService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly ports: PortService;
@@ -42,6 +44,7 @@ export class CoreAido implements Aido {
   readonly execs: TrackedExecs;
   readonly files: FileService;
   readonly history: HistoryService;
+  readonly images: ImageService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly ports: PortService;
@@ -62,6 +65,7 @@ export class CoreAido implements Aido {
     this.execs = parts.execs;
     this.files = parts.files;
     this.history = parts.history;
+    this.images = parts.images;
     this.evidence = parts.evidence;
     this.runs = parts.runs;
     this.ports = parts.ports;

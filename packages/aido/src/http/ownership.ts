@@ -17,6 +17,10 @@ export function ownerLabels(principal: Principal): Record<string, string> {
   return { [OWNER_LABEL]: principal.owner };
 }
 
+export function isOwner(principal: Principal, labels: Readonly<Record<string, string>>): boolean {
+  return labels[OWNER_LABEL] === principal.owner;
+}
+
 export function publicLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).filter(([name]) => !name.startsWith(OWN_LABEL_PREFIX)));
 }
@@ -50,7 +54,7 @@ export async function ownSandbox(
   const sandbox = await aido.sandboxes
     .get(reference)
     .catch((thrown: unknown) => explain(aido, principal, reference, thrown));
-  if (sandbox.labels[OWNER_LABEL] !== principal.owner) throw notThere(reference);
+  if (!isOwner(principal, sandbox.labels)) throw notThere(reference);
   return sandbox;
 }
 

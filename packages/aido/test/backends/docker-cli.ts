@@ -16,6 +16,8 @@ export function docker(
       if (error === null) resolve(stdout.trim());
       else reject(new Error(`docker ${args.join(" ")}: ${stderr}`, { cause: error }));
     });
+    // A command that needs no input may have ended before it gets its end.
+    child.stdin?.on("error", () => undefined);
     child.stdin?.end(options.input ?? "");
   });
 }

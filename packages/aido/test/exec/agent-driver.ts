@@ -13,12 +13,14 @@ import type {
   Driver,
   DriverCapabilities,
 } from "../../src/core/driver/driver.ts";
+import { FakeImages } from "../../src/drivers/fake/fake-images.ts";
 
 const AGENT = fileURLToPath(new URL("../../../../agent/build/aido-agent", import.meta.url));
 
 /** The real supervisor as an ordinary process, without any sandbox around it. One at a time. */
 export class AgentDriver implements Driver {
   readonly name = "agent";
+  readonly images = new FakeImages([], () => false);
   readonly #directory: string;
   readonly #sockets = new Set<Socket>();
   #child: ChildProcess | undefined;

@@ -6,6 +6,7 @@ import type { Hono } from "hono";
 import { apiOperations } from "../../src/compose/api-operations.ts";
 import { wire } from "../../src/compose/wire.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
+import type { ImageBuilders } from "../../src/config/settings.ts";
 import type { Scope } from "../../src/core/access/api-keys.ts";
 import { SandboxTokens } from "../../src/core/access/sandbox-tokens.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
@@ -36,6 +37,8 @@ export interface ApiBedOptions extends FakeDriverOptions {
   maxBodyBytes?: number;
   corsOrigins?: readonly string[];
   agents?: SidecarAgents;
+  imageBuilders?: ImageBuilders;
+  env?: Readonly<Record<string, string>>;
 }
 
 export interface Reply {
@@ -98,7 +101,7 @@ export class ApiBed implements AsyncDisposable {
       now: () => new Date(),
     });
     const { config } = loadConfig({
-      env: { XDG_CONFIG_HOME: "/nowhere" },
+      env: { XDG_CONFIG_HOME: "/nowhere", ...options.env },
       cwd: root,
       flags: { dataDir: join(root, "data") },
     });
@@ -122,6 +125,7 @@ export class ApiBed implements AsyncDisposable {
       tokens: new PortTokens(Buffer.alloc(32, 7)),
       maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
       ...(options.agents && { agents: options.agents }),
+      imageBuilders: options.imageBuilders ?? config.images.builders,
       pool: () => [],
       failing: async () => [],
       isDraining: () => draining.signal.aborted,

@@ -4,6 +4,7 @@ import { HttpEvidence } from "./http-evidence.ts";
 import { HttpExecs } from "./http-execs.ts";
 import { HttpFiles } from "./http-files.ts";
 import { HttpHistory } from "./http-history.ts";
+import { HttpImages } from "./http-images.ts";
 import { HttpJobs } from "./http-jobs.ts";
 import { HttpReaper } from "./http-reaper.ts";
 import { HttpRuns } from "./http-runs.ts";
@@ -25,6 +26,7 @@ export class HttpAido implements Aido {
   readonly execs: HttpExecs;
   readonly files: HttpFiles;
   readonly history: HttpHistory;
+  readonly images: HttpImages;
   readonly evidence: HttpEvidence;
   readonly runs: HttpRuns;
   readonly jobs: HttpJobs;
@@ -39,6 +41,7 @@ export class HttpAido implements Aido {
     this.execs = new HttpExecs(transport);
     this.files = new HttpFiles(transport);
     this.history = new HttpHistory(transport);
+    this.images = new HttpImages(transport);
     this.evidence = new HttpEvidence(transport);
     this.runs = new HttpRuns(transport);
     this.jobs = new HttpJobs(transport);

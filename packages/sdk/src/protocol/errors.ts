@@ -51,6 +51,7 @@ export const ERROR_CODES = {
   IMAGE_NOT_FOUND: "not_found",
   IMAGE_PULL_FAILED: "unavailable",
   IMAGE_BUILD_FAILED: "invalid",
+  IMAGE_IN_USE: "conflict",
   ISOLATION_UNAVAILABLE: "unsupported",
   UNSUPPORTED: "unsupported",
   // execution

@@ -2,6 +2,7 @@ export * from "./error.ts";
 export * from "./exec.ts";
 export * from "./files.ts";
 export * from "./history.ts";
+export * from "./images.ts";
 export * from "./jobs.ts";
 export * from "./pool.ts";
 export * from "./ports.ts";

@@ -4,6 +4,7 @@ import type { Act } from "./act.ts";
 import { declareBackupCommands } from "./backup-commands.ts";
 import { declareExecCommands } from "./exec-commands.ts";
 import { declareHistoryCommands } from "./history-commands.ts";
+import { declareImageCommands } from "./image-commands.ts";
 import { declareJobCommands } from "./job-commands.ts";
 import { declareRunCommands } from "./run-commands.ts";
 import { declareSandboxCommands } from "./sandbox-commands.ts";
@@ -29,6 +30,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareExecCommands(program, act);
   declareHistoryCommands(program, act);
   declareJobCommands(program, act);
+  declareImageCommands(program, act);
   declareServerCommands(program, act);
   declareBackupCommands(program, act);
   declareAboutCommands(program, act);

@@ -1,4 +1,4 @@
-import type { Aido, Batches, Execs, Files, History, Jobs, Reaper, Runs, Sandboxes } from "@aido/sdk";
+import type { Aido, Batches, Execs, Files, History, Images, Jobs, Reaper, Runs, Sandboxes } from "@aido/sdk";
 import {
   AidoError,
   type EvidenceEntry,
@@ -12,6 +12,7 @@ export interface FakeBackendParts {
   sandboxes?: Partial<Sandboxes>;
   execs?: Partial<Execs>;
   files?: Partial<Files>;
+  images?: Partial<Images>;
   runs?: Partial<Runs>;
   history?: Partial<History>;
   jobs?: Partial<Jobs>;
@@ -27,6 +28,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     sandboxes: only("sandboxes", parts.sandboxes),
     execs: only("execs", parts.execs),
     files: only("files", parts.files),
+    images: only("images", parts.images),
     evidence: {
       async *read() {
         yield* entries;

@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Isolation, Network, ResourceLimits } from "@aido/sdk/protocol";
+import type { DriverImages } from "./driver-images.ts";
 
 /**
  * Where sandboxes run. One implementation per backend; core knows only this. A driver finds what it owns by
@@ -8,6 +9,7 @@ import type { Isolation, Network, ResourceLimits } from "@aido/sdk/protocol";
  */
 export interface Driver {
   readonly name: string;
+  readonly images: DriverImages;
   /** Asks the backend; rejects with RUNTIME_UNAVAILABLE and a hint when it does not answer. */
   capabilities(signal?: AbortSignal): Promise<DriverCapabilities>;
   /** Whether `ensureImage` would have nothing to fetch. */

@@ -17,6 +17,7 @@ import { connectSocket } from "./connect-socket.ts";
 import { ContainerIndex, type Place } from "./container-index.ts";
 import { removeContainer, startContainer, stopContainer } from "./container-life.ts";
 import { createContainer } from "./create-container.ts";
+import { DockerImages } from "./docker-images.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
 import { ensureImage, hasImage, type PullOptions } from "./pull-image.ts";
 import { toCapabilities } from "./to-capabilities.ts";
@@ -36,6 +37,7 @@ export interface DockerDriverOptions extends EngineOptions {
 /** Sandboxes as containers of a Docker engine. */
 export class DockerDriver implements Driver {
   readonly name = "docker";
+  readonly images: DockerImages;
   readonly #options: DockerDriverOptions;
   readonly #engine: Engine;
   readonly #images: CommittedImages;
@@ -47,6 +49,7 @@ export class DockerDriver implements Driver {
     this.#options = options;
     this.#engine = new Engine(options);
     this.#images = new CommittedImages(this.#engine, options.scope);
+    this.images = new DockerImages(this.#engine, options.scope);
     this.#index = new ContainerIndex(this.#engine, options.scope);
     this.#usage = new UsageReader(this.#engine);
   }

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
+import { isOwnImage } from "../../core/image/own-images.ts";
 import { checkImageName } from "./check-image-name.ts";
 import type { Engine } from "./engine.ts";
+import { LABEL } from "./labels.ts";
 import { PullProgress } from "./pull-progress.ts";
 import { readLines } from "./read-lines.ts";
 import { registryAuth } from "./registry-auth.ts";
@@ -21,7 +23,10 @@ const NOT_FOUND =
 /** Makes the image available: at once when the engine has it, otherwise by a pull that is tried twice. */
 export async function ensureImage(engine: Engine, image: string, options: PullOptions): Promise<void> {
   checkImageName(image);
-  if (await hasImage(engine, image, options.signal)) return;
+  const labels = await findLabels(engine, image, options.signal);
+  if (labels?.[LABEL.sandbox] !== undefined) throw sandboxFiles(image);
+  if (labels !== undefined) return;
+  if (isOwnImage(image)) throw ownImageMissing(image);
   try {
     await pull(engine, image, options);
   } catch (first) {
@@ -30,6 +35,14 @@ export async function ensureImage(engine: Engine, image: string, options: PullOp
     await sleep(RETRY_DELAY_MS, undefined, options.signal === undefined ? {} : { signal: options.signal });
     await pull(engine, image, options);
   }
+}
+
+/** No registry has it, though one could be made to say so. */
+function ownImageMissing(image: string): AidoError {
+  return new AidoError("IMAGE_NOT_FOUND", `Image ${image} is not here; images of that name are built here`, {
+    hint: "Build it with `aido image build`; `aido image list` shows what there is.",
+    details: { image },
+  });
 }
 
 function isRetriable(thrown: unknown, signal: AbortSignal | undefined): boolean {
@@ -42,18 +55,39 @@ export async function hasImage(
   image: string,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
+  return (await findLabels(engine, image, signal)) !== undefined;
+}
+
+/** Undefined when the engine does not have the image. */
+async function findLabels(
+  engine: Engine,
+  image: string,
+  signal: AbortSignal | undefined,
+): Promise<Readonly<Record<string, string>> | undefined> {
   const action = { doing: `looking for image ${image}`, image };
   try {
-    await engine.call(
+    const { Config } = await engine.call(
       action,
       (abortSignal) => engine.docker.getImage(image).inspect({ abortSignal } as object),
       { signal },
     );
-    return true;
+    return Config.Labels ?? {};
   } catch (thrown) {
-    if (isAidoError(thrown, "IMAGE_NOT_FOUND")) return false;
+    if (isAidoError(thrown, "IMAGE_NOT_FOUND")) return undefined;
     throw thrown;
   }
+}
+
+/** Whoever could name it as the image of a new sandbox would read what another has left. */
+function sandboxFiles(image: string): AidoError {
+  return new AidoError(
+    "IMAGE_NOT_FOUND",
+    `Image ${image} holds the files of a sandbox, and is for that alone`,
+    {
+      hint: "Start that sandbox again with `aido start`.",
+      details: { image },
+    },
+  );
 }
 
 async function pull(engine: Engine, image: string, { signal, onProgress }: PullOptions): Promise<void> {

@@ -11,6 +11,7 @@ import type {
   DriverCapabilities,
 } from "../../core/driver/driver.ts";
 import type { ExecFrame } from "../../core/supervisor/frames.ts";
+import { FakeImages } from "./fake-images.ts";
 import { FAKE_PROGRAMS, type FakeProgram } from "./fake-program.ts";
 import { FakeSupervisor } from "./fake-supervisor.ts";
 import { FakeTree } from "./fake-tree.ts";
@@ -63,6 +64,7 @@ type Fallible =
  */
 export class FakeDriver implements Driver, AsyncDisposable {
   readonly name = "fake";
+  readonly images: FakeImages;
   readonly #options: FakeDriverOptions;
   readonly #clock: Clock;
   readonly #programs: Map<string, FakeProgram>;
@@ -79,6 +81,9 @@ export class FakeDriver implements Driver, AsyncDisposable {
       now: () => new Date(),
       sleep: (ms, signal) => sleep(ms, undefined, { ref: false, ...(signal && { signal }) }),
     };
+    this.images = new FakeImages(options.images ?? [], (image) =>
+      [...this.#containers.values()].some(({ spec }) => spec.image === image),
+    );
     this.#programs = new Map(Object.entries({ ...FAKE_PROGRAMS, ...options.programs }));
   }
 
@@ -97,7 +102,7 @@ export class FakeDriver implements Driver, AsyncDisposable {
   }
 
   async hasImage(image: string): Promise<boolean> {
-    return this.#options.images?.includes(image) ?? true;
+    return this.#options.images === undefined || this.images.has(image);
   }
 
   async ensureImage(image: string): Promise<void> {
@@ -105,6 +110,7 @@ export class FakeDriver implements Driver, AsyncDisposable {
     if (!(await this.hasImage(image))) {
       throw new AidoError("IMAGE_NOT_FOUND", `There is no image ${image}`);
     }
+    this.images.add(image);
   }
 
   async create(spec: ContainerSpec): Promise<Container> {

@@ -10,7 +10,11 @@ test.each([
   ["@ai-sandbox/node:latest", "node"],
   ["ubuntu:22.04", "bash"],
   ["bash", "bash"],
-])("%s means the host's own %s", (image, program) => {
+  ["golang:1.24-alpine", "go"],
+  ["rust:1-slim", "cargo"],
+  ["eclipse-temurin:21-jdk-alpine", "java"],
+  ["ruby:3.4-slim", "ruby"],
+])("S3-81 %s means the host's own %s", (image, program) => {
   expect(hostRuntime(image)?.program).toBe(program);
 });
 

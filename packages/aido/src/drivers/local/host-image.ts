@@ -13,6 +13,10 @@ const RUNTIMES = {
   python: { program: "python3", package: "python3" },
   node: { program: "node", package: "nodejs" },
   bash: { program: "bash", package: "bash" },
+  go: { program: "go", package: "golang-go" },
+  rust: { program: "cargo", package: "cargo" },
+  java: { program: "java", package: "default-jdk-headless" },
+  ruby: { program: "ruby", package: "ruby" },
 } as const satisfies Record<string, Runtime>;
 
 const WORDS = new Map<string, keyof typeof RUNTIMES>(
@@ -31,6 +35,12 @@ const WORDS = new Map<string, keyof typeof RUNTIMES>(
     ubuntu: "bash",
     debian: "bash",
     "@ai-sandbox/bash": "bash",
+    go: "go",
+    golang: "go",
+    rust: "rust",
+    java: "java",
+    "eclipse-temurin": "java",
+    ruby: "ruby",
   }),
 );
 
@@ -47,7 +57,7 @@ export function hostRuntime(image: string): Runtime | undefined {
     "IMAGE_NOT_FOUND",
     `The local driver runs the host's own programs; it has no image ${image}`,
     {
-      hint: `Start Docker to use image ${image}, or name one of: host, python, node, bash.`,
+      hint: `Start Docker to use image ${image}, or name one of: host, ${Object.keys(RUNTIMES).join(", ")}.`,
       details: { image },
     },
   );

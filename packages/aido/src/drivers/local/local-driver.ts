@@ -19,6 +19,7 @@ import { connectSocket } from "./connect-socket.ts";
 import { ensureProgram } from "./ensure-packages.ts";
 import { findProgram } from "./find-program.ts";
 import { hostRuntime, VISIBLE_PATH } from "./host-image.ts";
+import { LocalImages } from "./local-images.ts";
 import { examineMachine, type Machine, toCapabilities } from "./machine.ts";
 import { prepareSandbox } from "./prepare-sandbox.ts";
 import { processUsage } from "./process-usage.ts";
@@ -53,6 +54,7 @@ export interface LocalDriverOptions {
 /** Sandboxes without any engine: bubblewrap namespaces around the host's own programs. */
 export class LocalDriver implements Driver {
   readonly name = "local";
+  readonly images = new LocalImages();
   readonly #options: LocalDriverOptions;
   readonly #isRoot = process.getuid?.() === 0;
   readonly #archives: CommittedArchives;

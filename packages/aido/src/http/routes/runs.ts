@@ -12,6 +12,7 @@ import {
 } from "@aido/sdk/schemas";
 import { bodyChunks } from "../incoming.ts";
 import { type Input, type Operation, operation } from "../operation.ts";
+import { type ImageLookup, refuseForeignImage } from "../own-image.ts";
 import { ownRun } from "../own-run.ts";
 import { ownerLabels, refuseOwnLabels } from "../ownership.ts";
 import { refusePrivileges } from "../privileges.ts";
@@ -35,6 +36,7 @@ export interface RunRouteDeps {
   quota: Quota;
   /** Of the first frame of a body; files are streamed. */
   maxBodyBytes: number;
+  images: ImageLookup;
 }
 
 export function runRoutes(aido: Aido, deps: RunRouteDeps): Operation[] {
@@ -171,6 +173,7 @@ async function prepare(
   const body = new FramedBody(source);
   const { inputs, tasks, ...wanted } = upBody.parse(await body.request(deps.maxBodyBytes));
   refusePrivileges(principal, wanted.spec);
+  await refuseForeignImage(deps.images, principal, wanted.spec.runtime);
   refuseOwnLabels(wanted.labels);
   const files = filesOf(body, [...inputs, ...tasks]);
   const up: UpRequest = {

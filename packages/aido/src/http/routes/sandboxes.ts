@@ -25,6 +25,7 @@ import { z } from "zod";
 import type { IdempotencyStore } from "../../core/access/idempotency.ts";
 import { idempotent } from "../idempotent.ts";
 import { type Operation, operation } from "../operation.ts";
+import { type ImageLookup, refuseForeignImage } from "../own-image.ts";
 import { ownerLabels, refuseOwnLabels, requestedSandbox } from "../ownership.ts";
 import { refusePrivileges } from "../privileges.ts";
 import type { Quota } from "../quota.ts";
@@ -41,6 +42,7 @@ const MEMORY_UNITS: Readonly<Record<string, number>> = { "": 1, k: 1024, m: 1024
 export interface SandboxRouteDeps {
   quota: Quota;
   idempotency: IdempotencyStore;
+  images: ImageLookup;
 }
 
 const statsQuery = z.strictObject({ stream: z.enum(["", "true", "false"]).optional() });
@@ -67,6 +69,7 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       handle: async ({ body, request, http }) => {
         refuseOwnLabels(body.labels);
         refusePrivileges(request.principal, body);
+        await refuseForeignImage(deps.images, request.principal, body.image);
         const { owner } = request.principal;
         const key = http.req.header("idempotency-key");
         let made: CreatedSandbox | undefined;
