@@ -1,4 +1,5 @@
 import { AidoError } from "@aido/sdk/protocol";
+import type { Hono } from "hono";
 import { openWithStore } from "../compose.ts";
 import type { Config, ServeConfig } from "../config/config.ts";
 import { SandboxTokens } from "../core/access/sandbox-tokens.ts";
@@ -21,6 +22,7 @@ import { PortProxy } from "../http/proxy/port-proxy.ts";
 import { sandboxQuota } from "../http/quota.ts";
 import { TokenBuckets } from "../http/rate-limiter.ts";
 import { type ServerOptions, startServer } from "../http/server.ts";
+import { SidecarPorts } from "../http/sidecar/sidecar-ports.ts";
 import { upgradeHandler } from "../http/streams/upgrades.ts";
 import type { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { apiOperations } from "./api-operations.ts";
@@ -44,6 +46,7 @@ export interface OpenServerOptions {
 }
 
 const DRAIN_MS = 10_000;
+const MOST_OWN_PORTS = 1000;
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
 
 export async function openServer(options: OpenServerOptions): Promise<OpenServer> {
@@ -141,6 +144,7 @@ async function serve(
     throw thrown;
   });
   aido.address.listensOn(Number(new URL(server.url).port || 80));
+  const ownPorts = config.sidecar.ownPorts ? await openSidecarPorts(aido, app, config, logger) : undefined;
   return {
     url: server.url,
     driver: aido.driver.name,
@@ -148,7 +152,7 @@ async function serve(
     close: async () => {
       drain.abort();
       ports.close();
-      await server.drain();
+      await Promise.all([server.drain(), ownPorts?.close()]);
       await pool?.close();
       await housekeeping.stop();
       metrics.close();
@@ -156,6 +160,27 @@ async function serve(
       await aido.close();
     },
   };
+}
+
+async function openSidecarPorts(
+  aido: CoreAido,
+  app: Hono,
+  config: Config,
+  logger: Logger,
+): Promise<SidecarPorts> {
+  const ports = new SidecarPorts({
+    app,
+    firstPort: config.sidecar.httpPort,
+    wanted: async () => {
+      const records = await aido.store.sandboxes.list({ limit: MOST_OWN_PORTS });
+      return records.filter(({ tokenHash }) => tokenHash !== undefined).map(({ id }) => id);
+    },
+    logger,
+    drainMs: DRAIN_MS,
+  });
+  await ports.start();
+  aido.address.useOwnPorts(ports);
+  return ports;
 }
 
 /** On loopback without any key everybody is the local user; elsewhere a server without a key is refused. */

@@ -23,6 +23,7 @@ export interface SidecarConfig {
   readonly image: string;
   readonly publicHost: string;
   readonly httpPort: number;
+  readonly ownPorts: boolean;
   readonly sshPort: number;
   readonly pullImage: boolean;
   readonly idleTimeoutMs: number;
@@ -144,6 +145,7 @@ export function toConfig(values: Values, cwd: string): Config {
       image: values["sidecar.image"],
       publicHost: values["sidecar.publicHost"],
       httpPort: values["sidecar.httpPort"],
+      ownPorts: values["sidecar.ownPorts"],
       sshPort: values["sidecar.sshPort"],
       pullImage: values["sidecar.pullImage"],
       idleTimeoutMs: values["sidecar.idleTimeout"],

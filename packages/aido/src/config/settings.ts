@@ -39,6 +39,7 @@ export interface Values extends ObjectValues {
   "sidecar.image": string;
   "sidecar.publicHost": string;
   "sidecar.httpPort": number;
+  "sidecar.ownPorts": boolean;
   "sidecar.sshPort": number;
   "sidecar.pullImage": boolean;
   "sidecar.idleTimeout": number;
@@ -221,8 +222,15 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
   "sidecar.httpPort": {
     kind: numberFrom(0, { whole: true }),
     default: 8080,
-    description: "Port of the sidecar API.",
+    description:
+      "With `sidecar.ownPorts`, the first port that is tried for a sandbox's own; 0 takes whichever is free.",
     variables: { SIDECAR_HTTP_PORT: numberFrom(0, { whole: true }) },
+  },
+  "sidecar.ownPorts": {
+    kind: flag,
+    default: false,
+    description:
+      "Whether each sandbox's sidecar API also has a port of its own on 127.0.0.1, where nothing else is answered.",
   },
   "sidecar.sshPort": {
     kind: numberFrom(0, { whole: true }),

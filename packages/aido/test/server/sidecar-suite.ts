@@ -127,6 +127,23 @@ export function sidecarSuite(driver: "local" | "docker"): void {
       await expect(client.exec({ command: "id" })).rejects.toMatchObject({ code: "FORBIDDEN" });
     });
 
+    test("S2-106 S2-107 a sandbox has a port of its own when that is set, also after a restart", async () => {
+      await using bed = await start({ AIDO_SIDECAR_OWN_PORTS: "true", SIDECAR_HTTP_PORT: "0" });
+      const { id, url, token, client } = await sidecar(bed);
+      const { origin, pathname } = new URL(url);
+      expect(origin).not.toBe(bed.url);
+      expect(pathname).toBe(`/sidecar/${id}`);
+      expect((await client.exec({ command: "echo one" })).stdout).toBe("one\n");
+      const root = new SidecarClient({ url: origin, token });
+      expect((await root.exec({ command: "echo two" })).stdout).toBe("two\n");
+      expect((await fetch(`${origin}/api/sandbox`)).status).toBe(404);
+      await bed.kill();
+      await bed.start();
+      const { sidecarUrl } = (await bed.get(`/api/sandbox/${id}`)).json;
+      const next = new SidecarClient({ url: new URL(sidecarUrl).origin, token });
+      expect((await next.exec({ command: "echo three" })).stdout).toBe("three\n");
+    });
+
     test("S2-70 the token is in no log, no evidence, no audit entry, no record and not in the sandbox", async () => {
       await using bed = await start({ AIDO_LOG_LEVEL: "debug" });
       const { id, token, client } = await sidecar(bed);

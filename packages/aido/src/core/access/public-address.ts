@@ -5,10 +5,18 @@ export interface PublicAddressOptions {
   port: number;
 }
 
-/** Where callers reach the server. Its port is certain only once it listens. */
+/** Ports that lead to one sandbox's sidecar API and to nothing else. */
+export interface OwnPorts {
+  /** Resolves when the sandbox has its port, or cannot be given one. */
+  open(sandboxId: string): Promise<void>;
+  portOf(sandboxId: string): number | undefined;
+}
+
+/** Where callers reach the server. Its ports are certain only once it listens. */
 export class PublicAddress {
   readonly #options: PublicAddressOptions;
   #port: number;
+  #ownPorts: OwnPorts | undefined;
 
   constructor(options: PublicAddressOptions) {
     this.#options = options;
@@ -20,13 +28,27 @@ export class PublicAddress {
     this.#port = port;
   }
 
-  get base(): string {
-    const { url, host } = this.#options;
-    if (url !== undefined) return url.replace(/\/+$/, "");
-    return `http://${host.includes(":") ? `[${host}]` : host}:${this.#port}`;
+  useOwnPorts(ports: OwnPorts): void {
+    this.#ownPorts = ports;
   }
 
+  /** Before a sandbox's address is told for the first time. */
+  async prepare(sandboxId: string): Promise<void> {
+    await this.#ownPorts?.open(sandboxId);
+  }
+
+  get base(): string {
+    return this.#options.url?.replace(/\/+$/, "") ?? this.#at(this.#port);
+  }
+
+  /** Ends with the sandbox's id whatever comes before it, so that the sandbox is found by its address. */
   sidecar(sandboxId: string): string {
-    return `${this.base}/sidecar/${sandboxId}`;
+    const own = this.#ownPorts?.portOf(sandboxId);
+    return `${own === undefined ? this.base : this.#at(own)}/sidecar/${sandboxId}`;
+  }
+
+  #at(port: number): string {
+    const { host } = this.#options;
+    return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
   }
 }

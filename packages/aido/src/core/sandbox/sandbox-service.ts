@@ -76,6 +76,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     const wanted = withToken(request, this.#deps.profile);
     const create = () => this.#starter.create(wanted, options);
     const record = (await pool?.claim(wanted, options.signal)) ?? (await (pool?.beside(create) ?? create()));
+    if (record.tokenHash !== undefined) await this.#deps.address?.prepare(record.id);
     return { ...this.#info(this.#watched(record)), token: wanted.token };
   }
 
