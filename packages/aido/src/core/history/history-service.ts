@@ -62,8 +62,6 @@ export class HistoryService implements History {
   async recordExec(record: SandboxRecord, execId: string): Promise<void> {
     try {
       await this.#slots.inTurn(record, async (history) => {
-        // Whoever waits for the command is answered first.
-        await new Promise(setImmediate);
         const signal = AbortSignal.timeout(RECORD_LIMIT_MS);
         const entry = { execId, at: this.#deps.clock.now(), message: EXEC_MESSAGE };
         const { commitId, isNew } = await history.record(entry, signal);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AidoError } from "@aido/sdk/protocol";
 import { type BwrapLayout, bwrapArguments, ownSources } from "./bwrap-arguments.ts";
-import { readBwrapStatus } from "./bwrap-status.ts";
+import { openBwrapStatus, readBwrapStatus } from "./bwrap-status.ts";
 import { identify, type ProcessIdentity, readStat } from "./process-table.ts";
 import type { SandboxPaths } from "./sandbox-paths.ts";
 import { type Processor, seccompFilter } from "./seccomp-filter.ts";
@@ -41,7 +41,7 @@ export async function launchSandbox(launch: Launch): Promise<ProcessIdentity> {
 
   const seccomp = sharedFilter(paths.root, launch.processor);
   const status = `${paths.status}.new`;
-  const descriptors = [openSync(seccomp, "r"), openSync(status, "w", 0o600)];
+  const descriptors = [openSync(seccomp, "r"), openBwrapStatus(status)];
   try {
     renameSync(status, paths.status);
     const command = [

@@ -1,8 +1,8 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { AidoError } from "@aido/sdk/protocol";
 import { capabilities, hostPrograms, userNamespace } from "./bwrap-arguments.ts";
-import { readBwrapStatus } from "./bwrap-status.ts";
+import { openBwrapStatus, readBwrapStatus } from "./bwrap-status.ts";
 import { endSandboxProcesses, until } from "./end-processes.ts";
 import { launchUser, runLauncher } from "./launch-sandbox.ts";
 import { identify, isAlive } from "./process-table.ts";
@@ -24,31 +24,35 @@ export interface SandboxAttempt {
 export async function trySandbox(attempt: SandboxAttempt): Promise<string | undefined> {
   // The name's dot keeps it out of the list of sandboxes.
   const directory = mkdtempSync(join(attempt.root, ".try-"));
-  const log = join(directory, "log");
-  // A file, no pipe: a pipe breaks when its reader is killed, and bubblewrap, ended by that half way, leaves its
-  // child waiting for ever.
-  const status = join(directory, "status");
-  const descriptor = openSync(status, "w", 0o600);
   try {
-    const command = [
-      ...["launch", "--log", log, "--fds", "1", ...launchUser(attempt.user, attempt.userNamespace)],
-      ...["--", attempt.bwrap, "--json-status-fd", `${STATUS_FD}`],
-      ...(attempt.userNamespace ? userNamespace({ uid: 1000, gid: 1000 }) : []),
-      ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"],
-      ...[...capabilities(attempt.userNamespace), ...hostPrograms()],
-      ...["--proc", "/proc", "--dev", "/dev", "--", "/usr/bin/true"],
-    ];
-    const monitor = await runLauncher(attempt.agentPath, command, [descriptor]);
-    await waitFor(monitor, status);
-    if (readBwrapStatus(status)?.exitCode === 0) return undefined;
-    return readFileSync(log, "utf8").trim() || "it ended without a word";
+    return await tryIn(directory, attempt);
   } catch (thrown) {
     if (thrown instanceof AidoError && thrown.code === "CONTAINER_START_FAILED") return thrown.message;
     throw thrown;
   } finally {
-    closeSync(descriptor);
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+async function tryIn(directory: string, attempt: SandboxAttempt): Promise<string | undefined> {
+  const log = join(directory, "log");
+  const status = join(directory, "status");
+  const command = [
+    ...["launch", "--log", log, "--fds", "1", ...launchUser(attempt.user, attempt.userNamespace)],
+    ...["--", attempt.bwrap, "--json-status-fd", `${STATUS_FD}`],
+    ...(attempt.userNamespace ? userNamespace({ uid: 1000, gid: 1000 }) : []),
+    ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"],
+    ...[...capabilities(attempt.userNamespace), ...hostPrograms()],
+    ...["--proc", "/proc", "--dev", "/dev", "--", "/usr/bin/true"],
+  ];
+  const descriptor = openBwrapStatus(status);
+  try {
+    await waitFor(await runLauncher(attempt.agentPath, command, [descriptor]), status);
+  } finally {
+    closeSync(descriptor);
+  }
+  if (readBwrapStatus(status)?.exitCode === 0) return undefined;
+  return readFileSync(log, "utf8").trim() || "it ended without a word";
 }
 
 /** bubblewrap is nobody's child, so its end is looked for. */
