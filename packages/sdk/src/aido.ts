@@ -1,3 +1,4 @@
+import type { Agents } from "./agents.ts";
 import type { History } from "./history.ts";
 import type { Images } from "./images.ts";
 import type { Batches, Jobs } from "./jobs.ts";
@@ -37,6 +38,7 @@ export interface Aido {
   readonly reaper: Reaper;
   /** Jobs, sandboxes, sessions, reaper and garbage collection in numbers, by name. */
   metrics(): Promise<Readonly<Record<string, number>>>;
+  readonly agents: Agents;
   close(): Promise<void>;
 }
 

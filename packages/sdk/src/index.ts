@@ -1,3 +1,4 @@
+export * from "./agents.ts";
 export * from "./aido.ts";
 export { HttpAido, type ServerInfo } from "./client/http-aido.ts";
 export { RunningCommand } from "./client/running-command.ts";

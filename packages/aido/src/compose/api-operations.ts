@@ -9,6 +9,7 @@ import type { HttpMetrics } from "../http/metrics.ts";
 import type { Operation } from "../http/operation.ts";
 import type { SandboxLookup } from "../http/ownership.ts";
 import type { Quota } from "../http/quota.ts";
+import { agentRoutes } from "../http/routes/agents.ts";
 import { batchRoutes } from "../http/routes/batches.ts";
 import { execRoutes } from "../http/routes/execs.ts";
 import { fileRoutes } from "../http/routes/files.ts";
@@ -56,6 +57,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...sandboxRoutes(aido, { quota, idempotency: deps.idempotency, images: aido.images }),
     ...execRoutes(aido, known),
     ...fileRoutes(aido, known),
+    ...agentRoutes(aido, known),
     ...historyRoutes(aido, aido.history),
     ...portRoutes(aido, deps.tokens),
     ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes, images: aido.images }),

@@ -44,6 +44,8 @@ export async function wire(
     reapers,
     images,
     bases,
+    runners,
+    registries,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -65,6 +67,8 @@ export async function wire(
     import("../core/reaper/reaper.ts"),
     import("../core/image/image-service.ts"),
     import("../core/image/base-rule.ts"),
+    import("../core/agent/agent-runner.ts"),
+    import("./agents.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -98,11 +102,18 @@ export async function wire(
   const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });
   const history = new histories.HistoryService({ ...shared, sandboxes: sandboxService });
   const tracked = new tracking.TrackedExecs(execService, history, sandboxService);
-  const jobParts = { ...shared, config, processes, sandboxes: sandboxService, execs: tracked };
+  const agents = new runners.AgentRunner({
+    ...shared,
+    registry: registries.agentRegistry(config),
+    sandboxes: sandboxService,
+    execs: tracked,
+  });
+  const jobParts = { ...shared, config, processes, sandboxes: sandboxService, execs: tracked, agents };
   return new core.CoreAido({
     sandboxes: sandboxService,
     execs: tracked,
     jobs: new jobs.DeferredJobs(async () => (await import("./open-jobs.ts")).openJobs(jobParts)),
+    agents,
     history,
     images: new images.ImageService({
       driver,

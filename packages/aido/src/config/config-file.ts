@@ -20,8 +20,12 @@ export function configFiles({ env, cwd, configPath }: ConfigSources): readonly C
   ];
 }
 
-/** Dotted keys and their values; nested objects are joined by dots. */
-export function readConfigFile(file: ConfigFile, problems: string[]): readonly [string, unknown][] {
+/** Dotted keys and their values; nested objects are joined by dots, unless they are one value. */
+export function readConfigFile(
+  file: ConfigFile,
+  problems: string[],
+  isWhole: (key: string) => boolean,
+): readonly [string, unknown][] {
   let content: string;
   try {
     content = readFileSync(file.path, "utf8");
@@ -32,7 +36,7 @@ export function readConfigFile(file: ConfigFile, problems: string[]): readonly [
   }
   try {
     const value: unknown = JSON.parse(content);
-    if (isObject(value)) return flatten(value, "");
+    if (isObject(value)) return flatten(value, "", isWhole);
     problems.push(`${file.path}: the file must hold one JSON object`);
   } catch (thrown) {
     problems.push(`${file.path}: ${(thrown as Error).message}${lineOf(content, thrown)}`);
@@ -40,10 +44,15 @@ export function readConfigFile(file: ConfigFile, problems: string[]): readonly [
   return [];
 }
 
-function flatten(value: Readonly<Record<string, unknown>>, prefix: string): [string, unknown][] {
-  return Object.entries(value).flatMap(([key, item]): [string, unknown][] =>
-    isObject(item) ? flatten(item, `${prefix}${key}.`) : [[`${prefix}${key}`, item]],
-  );
+function flatten(
+  value: Readonly<Record<string, unknown>>,
+  prefix: string,
+  isWhole: (key: string) => boolean,
+): [string, unknown][] {
+  return Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
+    const key = `${prefix}${name}`;
+    return isObject(item) && !isWhole(key) ? flatten(item, `${key}.`, isWhole) : [[key, item]];
+  });
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -124,6 +124,8 @@ export function toConfig(values: Values, cwd: string): Config {
       maxBytes: values["images.buildSize"],
       network: values["images.buildNetwork"],
     }),
+    agents: values.agents,
+    defaultAgent: values.defaultAgent,
     server: values.server,
     apiKey: values.apiKey,
     requestTimeoutMs: values.requestTimeout,

@@ -32,7 +32,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     else problems.push(`${source}: ${key} must be ${kind.what}, not ${shown(key, value)}`);
   };
   for (const file of configFiles(sources)) {
-    for (const [name, value] of readConfigFile(file, problems)) {
+    for (const [name, value] of readConfigFile(file, problems, isWhole)) {
       const key = KEYS.find((candidate) => candidate === name);
       if (key !== undefined) take(key, value, file.path);
       else problems.push(`${file.path}: there is no setting ${name}${suggestion(name, KEYS)}`);
@@ -50,6 +50,11 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   }));
   const values = Object.fromEntries(settings.map(({ key, value }) => [key, value])) as unknown as Values;
   return { config: toConfig(values, sources.cwd), settings };
+}
+
+/** Settings whose value is an object. */
+function isWhole(name: string): boolean {
+  return KEYS.some((key) => key === name && SETTINGS[key].kind.isObject === true);
 }
 
 type Take = (
@@ -92,7 +97,8 @@ function suggestion(name: string, candidates: readonly string[]): string {
 }
 
 function shown(key: keyof Values, value: unknown): string {
-  if (SETTINGS[key].kind === secret || value instanceof Secret) return "[hidden]";
+  // Agents have keys among their variables.
+  if (SETTINGS[key].kind === secret || key === "agents" || value instanceof Secret) return "[hidden]";
   return (JSON.stringify(value) ?? String(value)).slice(0, 100);
 }
 

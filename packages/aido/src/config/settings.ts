@@ -1,4 +1,5 @@
 import { PROFILES, type ProfileName } from "@aido/sdk/protocol";
+import { type AgentSettings, agents } from "./agent-settings.ts";
 import { OBJECT_SETTINGS, type ObjectValues } from "./object-settings.ts";
 import type { Secret } from "./secret.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
@@ -33,6 +34,8 @@ export interface Values extends ObjectValues {
   "images.buildMemory": number;
   "images.buildSize": number;
   "images.buildNetwork": "bridge" | "none";
+  agents: AgentSettings | undefined;
+  defaultAgent: string;
   server: string | undefined;
   apiKey: Secret | undefined;
   requestTimeout: number;
@@ -188,6 +191,18 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     kind: oneOf("bridge", "none"),
     default: "bridge",
     description: "Network of the commands of a build; packages are installed over it.",
+  },
+  agents: {
+    kind: agents,
+    default: undefined,
+    description:
+      "Agents that can be run in sandboxes, by identifier, besides those that aido knows. See the guide on agents.",
+  },
+  defaultAgent: {
+    kind: text,
+    default: "claude",
+    description: "The agent that is run when none is named, unless `agents` has one called `default`.",
+    variables: { SIDECAR_DEFAULT_HARNESS: text },
   },
   server: {
     kind: url,

@@ -4,6 +4,8 @@ import { Secret } from "./secret.ts";
 export interface ValueKind<T> {
   /** For the reference page and for messages: "a duration such as 30s". */
   readonly what: string;
+  /** In a file it is written as an object of its own, not as settings beneath this one. */
+  readonly isObject?: boolean;
   /** Undefined when the value is not of this kind. */
   read(value: unknown): T | undefined;
 }

@@ -1,6 +1,7 @@
 import type { Aido, Reaper } from "@aido/sdk";
 import type { PublicAddress } from "./access/public-address.ts";
 import type { Activity } from "./activity/activity.ts";
+import type { AgentRunner } from "./agent/agent-runner.ts";
 import type { Driver } from "./driver/driver.ts";
 import type { EvidenceLog } from "./evidence/evidence-log.ts";
 import type { FileService } from "./files/file-service.ts";
@@ -26,6 +27,7 @@ export interface CoreParts {
   readonly images: ImageService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
+  readonly agents: AgentRunner;
   readonly ports: PortService;
   readonly activity: Activity;
   readonly jobs: DeferredJobs;
@@ -47,6 +49,7 @@ export class CoreAido implements Aido {
   readonly images: ImageService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
+  readonly agents: AgentRunner;
   readonly ports: PortService;
   readonly activity: Activity;
   readonly jobs: DeferredJobs;
@@ -68,6 +71,7 @@ export class CoreAido implements Aido {
     this.images = parts.images;
     this.evidence = parts.evidence;
     this.runs = parts.runs;
+    this.agents = parts.agents;
     this.ports = parts.ports;
     this.activity = parts.activity;
     this.jobs = parts.jobs;
@@ -107,6 +111,7 @@ export class CoreAido implements Aido {
   async #close(): Promise<void> {
     try {
       await this.jobs.close();
+      await this.agents.close();
       await this.runs.close();
       await this.execs.close();
       await this.sandboxes.close();

@@ -88,7 +88,7 @@ describe("who may do what", () => {
     for (const [method, path] of paths) {
       if (path.endsWith("/ws")) continue;
       const real = path.replace(":containerId", id).replace(":execId", run.json.id);
-      const body = BODIES[path.split("/").at(-1) ?? ""];
+      const body = method === "GET" ? undefined : BODIES[path.split("/").at(-1) ?? ""];
       const query = /files|\/file$/.test(path) ? "?path=x" : "";
       const theirs = await bed.call(method, real + query, { key: other, ...(body && { body }) });
       const nobodys = await bed.call(method, real.replace(id, "zzzzzzzz") + query, {
@@ -194,6 +194,9 @@ describe("who may do what", () => {
 });
 
 const BODIES: Readonly<Record<string, object>> = {
+  run: { message: "m" },
+  stream: { message: "m" },
+  cancel: {},
   diff: { fromExecId: "a", toExecId: "b" },
   rollback: { executionId: "a" },
   timeout: { timeout: 5000 },

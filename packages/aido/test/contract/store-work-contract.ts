@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RunRow } from "../../src/core/store/store.ts";
+import { agentSessionsContract } from "./agent-sessions-contract.ts";
 import { START, type StoreUnderTest, sandboxRecord } from "./records.ts";
 
 /** The part of the stores' contract about runs, claims, leases and evidence. */
@@ -84,6 +85,8 @@ export function storeWorkContract(name: string, open: () => Promise<StoreUnderTe
       expect(await leases.renew("reaper", "p1", at(100))).toBe(false);
     });
   });
+
+  agentSessionsContract(name, open);
 
   describe(`${name} evidence heads`, () => {
     test("a head advances and stays as it was when the append fails", async () => {

@@ -35,6 +35,8 @@ export interface ApiBedOptions extends FakeDriverOptions {
   rateLimit?: number;
   maxSandboxes?: number;
   maxBodyBytes?: number;
+  /** As a configuration file has them. */
+  settings?: Readonly<Record<string, unknown>>;
   corsOrigins?: readonly string[];
   agents?: SidecarAgents;
   imageBuilders?: ImageBuilders;
@@ -103,7 +105,7 @@ export class ApiBed implements AsyncDisposable {
     const { config } = loadConfig({
       env: { XDG_CONFIG_HOME: "/nowhere", ...options.env },
       cwd: root,
-      flags: { dataDir: join(root, "data") },
+      flags: { dataDir: join(root, "data"), ...options.settings },
     });
     const dataDir = new DataDir(config.dataDir);
     const driver = new FakeDriver(options);

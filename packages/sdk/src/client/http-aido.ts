@@ -1,4 +1,5 @@
 import type { Aido } from "../aido.ts";
+import { HttpAgents } from "./http-agents.ts";
 import { HttpBatches } from "./http-batches.ts";
 import { HttpEvidence } from "./http-evidence.ts";
 import { HttpExecs } from "./http-execs.ts";
@@ -32,6 +33,7 @@ export class HttpAido implements Aido {
   readonly jobs: HttpJobs;
   readonly batches: HttpBatches;
   readonly reaper: HttpReaper;
+  readonly agents: HttpAgents;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions) {
@@ -47,6 +49,7 @@ export class HttpAido implements Aido {
     this.jobs = new HttpJobs(transport);
     this.batches = new HttpBatches(transport);
     this.reaper = new HttpReaper(transport);
+    this.agents = new HttpAgents(transport);
   }
 
   get url(): string {

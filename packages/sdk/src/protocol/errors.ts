@@ -65,6 +65,11 @@ export const ERROR_CODES = {
   OUTPUT_LOST: "conflict",
   TERMINAL_NOT_FOUND: "not_found",
   TERMINAL_CLOSED: "conflict",
+  // agents
+  AGENT_NOT_FOUND: "not_found",
+  AGENT_UNAVAILABLE: "unsupported",
+  AGENT_SESSION_BUSY: "conflict",
+  AGENT_FAILED: "conflict",
   // files and history
   FILE_NOT_FOUND: "not_found",
   FILE_EXISTS: "conflict",

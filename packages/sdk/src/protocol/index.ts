@@ -1,3 +1,4 @@
+export * from "./agent.ts";
 export * from "./errors.ts";
 export * from "./evidence.ts";
 export * from "./exec.ts";

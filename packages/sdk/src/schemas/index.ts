@@ -1,3 +1,4 @@
+export * from "./agent.ts";
 export * from "./error.ts";
 export * from "./exec.ts";
 export * from "./files.ts";

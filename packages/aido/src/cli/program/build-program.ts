@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { declareAboutCommands } from "./about-commands.ts";
 import type { Act } from "./act.ts";
+import { declareAgentCommands } from "./agent-commands.ts";
 import { declareBackupCommands } from "./backup-commands.ts";
 import { declareExecCommands } from "./exec-commands.ts";
 import { declareHistoryCommands } from "./history-commands.ts";
@@ -28,6 +29,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareRunCommands(program, act);
   declareSandboxCommands(program, act);
   declareExecCommands(program, act);
+  declareAgentCommands(program, act);
   declareHistoryCommands(program, act);
   declareJobCommands(program, act);
   declareImageCommands(program, act);

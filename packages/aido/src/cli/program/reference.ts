@@ -3,7 +3,7 @@ import type { Command } from "commander";
 const INTRODUCTION = `# Command line
 
 Results are on standard output; notes, progress and errors on standard error. \`--json\` prints one JSON value, or one
-per line for streams (\`exec\`, \`logs\`, \`evidence\`, \`stats --watch\`). A sandbox is named by its id, a unique beginning of its
+per line for streams (\`exec\`, \`logs\`, \`agent run\`, \`evidence\`, \`stats --watch\`). A sandbox is named by its id, a unique beginning of its
 id, or its name.
 
 ## Exit codes

@@ -1,4 +1,16 @@
-import type { Aido, Batches, Execs, Files, History, Images, Jobs, Reaper, Runs, Sandboxes } from "@aido/sdk";
+import type {
+  Agents,
+  Aido,
+  Batches,
+  Execs,
+  Files,
+  History,
+  Images,
+  Jobs,
+  Reaper,
+  Runs,
+  Sandboxes,
+} from "@aido/sdk";
 import {
   AidoError,
   type EvidenceEntry,
@@ -19,6 +31,7 @@ export interface FakeBackendParts {
   batches?: Partial<Batches>;
   reaper?: Partial<Reaper>;
   metrics?: Readonly<Record<string, number>>;
+  agents?: Partial<Agents>;
   evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
 }
 
@@ -41,6 +54,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     batches: only("batches", parts.batches),
     reaper: only("reaper", parts.reaper),
     metrics: async () => parts.metrics ?? {},
+    agents: only("agents", parts.agents),
     close: () => Promise.resolve(),
   };
 }

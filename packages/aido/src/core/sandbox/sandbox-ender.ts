@@ -71,6 +71,7 @@ export class SandboxEnder {
     );
     await store.execs.removeAll(record.id);
     await store.runs.remove(record.id);
+    await store.agentSessions.removeAll(record.id);
     if (isFirst)
       await evidence.append(record.id, "sandbox.destroyed", reason === undefined ? {} : { reason });
     await evidence.archive(record.id);

@@ -9,6 +9,7 @@ import type {
   SandboxState,
   Tier,
 } from "@aido/sdk/protocol";
+import type { AgentSessionStore } from "../agent/agent-session-store.ts";
 import type { BatchStore } from "../batch/batch-store.ts";
 import type { Mount } from "../driver/driver.ts";
 import type { CounterStore, Counts, SandboxTotals } from "../metrics/counters.ts";
@@ -20,6 +21,7 @@ export interface Store {
   readonly execs: ExecStore;
   readonly runs: RunStore;
   readonly claims: ClaimStore;
+  readonly agentSessions: AgentSessionStore;
   readonly leases: LeaseStore;
   readonly evidence: EvidenceHeads;
   readonly counters: CounterStore;

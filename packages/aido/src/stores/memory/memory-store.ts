@@ -11,6 +11,7 @@ import type {
   RunStore,
   Store,
 } from "../../core/store/store.ts";
+import { MemoryAgentSessions } from "./memory-agent-sessions.ts";
 import { MemoryBatches } from "./memory-batches.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryJobs } from "./memory-jobs.ts";
@@ -24,6 +25,7 @@ export class MemoryStore implements Store {
   readonly execs: MemoryExecs;
   readonly runs: MemoryRuns;
   readonly claims = new MemoryClaims();
+  readonly agentSessions: MemoryAgentSessions;
   readonly leases = new MemoryLeases();
   readonly evidence = new MemoryEvidenceHeads();
   readonly counters = new MemoryCounters();
@@ -36,11 +38,13 @@ export class MemoryStore implements Store {
       this.execs.drop(id);
       this.runs.drop(id);
       this.claims.drop(id);
+      this.agentSessions.drop(id);
     });
     this.pool = new MemoryPool(this.sandboxes);
     const exists = (id: string) => this.sandboxes.has(id);
     this.execs = new MemoryExecs(exists);
     this.runs = new MemoryRuns(exists);
+    this.agentSessions = new MemoryAgentSessions(exists);
   }
 
   async close(): Promise<void> {}

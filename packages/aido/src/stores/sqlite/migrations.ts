@@ -221,4 +221,16 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (batch_seq, position)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE agent_sessions (
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    session_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    reference TEXT,
+    run_id TEXT,
+    run_until INTEGER,
+    used_at INTEGER NOT NULL,
+    PRIMARY KEY (sandbox_id, session_id)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

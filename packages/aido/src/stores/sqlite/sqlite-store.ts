@@ -1,4 +1,5 @@
 import type { Store } from "../../core/store/store.ts";
+import { SqliteAgentSessions } from "./sqlite-agent-sessions.ts";
 import { SqliteApiKeys } from "./sqlite-api-keys.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteBatches } from "./sqlite-batches.ts";
@@ -20,6 +21,7 @@ export class SqliteStore implements Store {
   readonly execs: SqliteExecs;
   readonly runs: SqliteRuns;
   readonly claims: SqliteClaims;
+  readonly agentSessions: SqliteAgentSessions;
   readonly leases: SqliteLeases;
   readonly evidence: SqliteEvidenceHeads;
   readonly counters: SqliteCounters;
@@ -38,6 +40,7 @@ export class SqliteStore implements Store {
     this.execs = new SqliteExecs(this.#connection);
     this.runs = new SqliteRuns(this.#connection);
     this.claims = new SqliteClaims(this.#connection);
+    this.agentSessions = new SqliteAgentSessions(this.#connection);
     this.leases = new SqliteLeases(this.#connection);
     this.apiKeys = new SqliteApiKeys(this.#connection);
     this.audit = new SqliteAudit(this.#connection);
