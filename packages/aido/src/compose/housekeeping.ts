@@ -68,6 +68,7 @@ export class Housekeeping {
     const { aido } = this.#deps;
     if (!(await this.#failures.quietly("sandboxes.reconcile", () => aido.sandboxes.reconcile())))
       return false;
+    await this.#failures.quietly("sandboxes.settle", () => aido.sandboxes.settleAtStart());
     const left = await this.#running();
     // One that does not answer takes its time; it must not hold up all others.
     const recover = async () => {

@@ -24,6 +24,7 @@ import type { LaunchOptions, PrepareOptions, SandboxLifecycle, StopOptions } fro
 import type { SandboxResolver } from "./sandbox-resolver.ts";
 import { SandboxStarter, type StarterOptions } from "./sandbox-starter.ts";
 import { SandboxWaker, type WakeOptions } from "./sandbox-waker.ts";
+import { StartupReconciler } from "./startup-reconciler.ts";
 import { toSandboxInfo } from "./to-sandbox-info.ts";
 
 const STOP_GRACE_MS = 10_000;
@@ -250,6 +251,12 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   /** Compares the store with the driver; also done before any status is shown. */
   async reconcile(): Promise<void> {
     await this.#reconciler.reconcile();
+  }
+
+  /** What a server does besides when it starts: settles what happened to containers while nobody looked. */
+  async settleAtStart(): Promise<void> {
+    const start = (id: string) => this.start(id);
+    await new StartupReconciler(this.#deps, { claims: this.#claims, ender: this.#ender, start }).run();
   }
 
   /** Ends what has reached the end of its ttl; the number of those that were due. */
