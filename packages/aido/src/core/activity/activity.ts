@@ -76,7 +76,7 @@ export class Activity {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#writing;
-    await this.#flush();
+    await this.flush();
   }
 
   #count(sandboxId: string, kind: ActivityKind, change: 1 | -1): void {
@@ -100,11 +100,12 @@ export class Activity {
     while (this.#pending.size > 0 || this.#open.size > 0) {
       await this.#deps.clock.sleep(FLUSH_MS, signal).catch(() => undefined);
       if (signal.aborted) return;
-      await this.#flush();
+      await this.flush();
     }
   }
 
-  async #flush(): Promise<void> {
+  /** Writes what is to be written now. */
+  async flush(): Promise<void> {
     const { sandboxes, clock, logger } = this.#deps;
     for (const id of this.#written.keys()) if (!this.#isFresh(id)) this.#written.delete(id);
     for (const id of this.#open.keys()) if (!this.#written.has(id)) this.#pending.add(id);

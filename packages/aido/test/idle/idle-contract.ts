@@ -1,0 +1,115 @@
+import { describe, expect, test } from "vitest";
+import type { CoreAido } from "../../src/core/core-aido.ts";
+import { type AidoUnderTest, openPlace, output } from "../contract/aido-contract.ts";
+
+export interface IdleUnderTest extends AidoUnderTest {
+  /** Behind aido's back: the container is gone, or runs again. */
+  removeContainer(aido: CoreAido, id: string): Promise<void>;
+  startContainer(aido: CoreAido, id: string): Promise<void>;
+  /** Something that runs on the same machine and is not aido's. */
+  foreign(): Promise<AsyncDisposable & { isRunning(): Promise<boolean> }>;
+}
+
+const IDLE = { idleTimeoutMs: 60_000, ttlMs: 600_000 };
+
+/** Unused sandboxes with a real driver and a real store beneath them. */
+export function idleContract(under: IdleUnderTest): void {
+  describe(`unused sandboxes, with the ${under.driver} driver`, () => {
+    test("S2-59 are stopped with their files, come back when used, and are never stopped at work", async () => {
+      await using place = openPlace(under);
+      const aido = await place.open();
+      const idle = await aido.sandboxes.create({ ...IDLE, autoResume: true });
+      const works = await aido.sandboxes.create(IDLE);
+      expect(await output(aido, idle.id, ["sh", "-c", "echo kept > file; cat file"])).toBe("kept\n");
+      const command = await aido.execs.start(works.id, { argv: ["sleep", "300"] });
+      for (const { id } of [idle, works]) await unusedFor(aido, id, 120_000);
+      // Its command has just ended: that counts, though the last use is long ago.
+      expect(await aido.reaper.reap({ dryRun: true })).toMatchObject({ idle: [] });
+      await aido.store.execs.removeAll(idle.id);
+      expect(await aido.reaper.reap()).toEqual({
+        idle: [idle.id],
+        busy: [works.id],
+        expired: [],
+        failed: [],
+      });
+      expect(await aido.sandboxes.get(idle.id)).toMatchObject({ state: "stopped", endReason: "idle" });
+      expect(await aido.execs.get(works.id, command.id)).toMatchObject({ status: "running" });
+      const both = [output(aido, idle.id, ["cat", "file"]), output(aido, idle.id, ["cat", "file"])];
+      expect(await Promise.all(both)).toEqual(["kept\n", "kept\n"]);
+      const events: string[] = [];
+      for await (const { event } of aido.evidence.read(idle.id)) events.push(event);
+      expect(events.filter((event) => event === "sandbox.started")).toHaveLength(2);
+      expect(events.filter((event) => event === "sandbox.stopped")).toHaveLength(1);
+    });
+
+    test("are at work while a process in them computes, though nobody waits for it", async () => {
+      await using place = openPlace(under);
+      const aido = await place.open();
+      const [busy, quiet] = [await aido.sandboxes.create(IDLE), await aido.sandboxes.create(IDLE)];
+      const spin = "(while :; do :; done) >/dev/null 2>&1 & echo on";
+      expect(await output(aido, busy.id, ["sh", "-c", spin])).toBe("on\n");
+      for (const { id } of [busy, quiet]) {
+        await aido.store.execs.removeAll(id);
+        await unusedFor(aido, id, 120_000);
+      }
+      expect(await aido.reaper.reap()).toMatchObject({ idle: [quiet.id], busy: [busy.id] });
+      expect(await aido.sandboxes.get(busy.id)).toMatchObject({ state: "running" });
+    });
+
+    test("S2-61 are destroyed at the end of their life", async () => {
+      await using place = openPlace(under);
+      const aido = await place.open();
+      const { id } = await aido.sandboxes.create(IDLE);
+      await aido.store.sandboxes.update(id, { expiresAt: new Date(Date.now() - 1) });
+      expect(await aido.reaper.reap()).toMatchObject({ expired: [id] });
+      expect(await aido.driver.list()).toEqual([]);
+      await expect(aido.sandboxes.get(id)).rejects.toMatchObject({ code: "CONTAINER_EXPIRED" });
+      expect(await aido.store.counters.read()).toMatchObject({ reaped_lifetime: 1 });
+    });
+
+    test("S2-68 S2-69 are settled when a server starts, each as its container is, and nothing else is touched", async () => {
+      await using place = openPlace(under);
+      await using foreign = await under.foreign();
+      const first = await place.open();
+      const make = async () =>
+        (await first.sandboxes.create({ ...IDLE, profile: "sidecar", image: under.image })).id;
+      const runs = await make();
+      const gone = await make();
+      const goneStopped = await make();
+      const kept = await make();
+      const died = await make();
+      const revived = await make();
+      const unknown = await make();
+      for (const id of [goneStopped, kept, revived]) await first.sandboxes.stop(id);
+      await first.store.sandboxes.update(kept, { snapshotUrl: "file:///nowhere", snapshotSha256: "00" });
+      for (const id of [gone, goneStopped, kept]) await under.removeContainer(first, id);
+      await first.driver.stop(died, 0);
+      await under.startContainer(first, revived);
+      await first.store.sandboxes.remove(unknown);
+      await first.close();
+      const aido = await place.open();
+      await aido.sandboxes.reconcile();
+      await aido.sandboxes.settleAtStart();
+      const now = async (id: string) => (await aido.store.sandboxes.get(id))?.state;
+      expect(await Promise.all([runs, gone, goneStopped, kept, died, revived, unknown].map(now))).toEqual([
+        "running",
+        "deleted",
+        "deleted",
+        "stopped",
+        "stopped",
+        "running",
+        undefined,
+      ]);
+      expect(await aido.sandboxes.get(kept)).toMatchObject({ tier: "cold" });
+      for (const id of [runs, revived]) expect(await output(aido, id, ["echo", "on"])).toBe("on\n");
+      expect(await aido.driver.inspect(unknown)).toMatchObject({ state: "running" });
+      expect(await foreign.isRunning()).toBe(true);
+      await aido.driver.remove(unknown);
+    });
+  });
+}
+
+async function unusedFor(aido: CoreAido, id: string, ms: number): Promise<void> {
+  await aido.activity.flush();
+  await aido.store.sandboxes.update(id, { lastActivityAt: new Date(Date.now() - ms) });
+}
