@@ -16,6 +16,7 @@ import type {
   SandboxInfo,
   SandboxState,
   SandboxStats,
+  SidecarAccess,
   TerminalSize,
 } from "./protocol/index.ts";
 import type { Reaper } from "./reaper.ts";
@@ -60,6 +61,8 @@ export interface Sandboxes {
   destroy(sandbox: string, signal?: AbortSignal): Promise<void>;
   /** Life from now on; 0 means no end. */
   setTtl(sandbox: string, ttlMs: number): Promise<SandboxInfo>;
+  /** A new token for its sidecar API, of any profile; the one before opens nothing any more. */
+  issueToken(sandbox: string, chosen?: string): Promise<SidecarAccess>;
   stats(sandbox: string): Promise<SandboxStats>;
 }
 

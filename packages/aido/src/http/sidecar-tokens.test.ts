@@ -34,6 +34,21 @@ test("the SDK knows the token of a sandbox it makes, however often it had to ask
   expect(chosen.token).toBe("mine");
 });
 
+test("S2-72 whoever may write to a sandbox gives it a new token; others do not find it", async () => {
+  await using bed = await ApiBed.open({ guarded: true });
+  const [mine, theirs] = [await bed.key("mine"), await bed.key("theirs")];
+  const made = await bed.post("/api/sandbox", { profile: "sidecar" }, { key: mine });
+  const path = `/api/sandbox/${made.json.id}/token`;
+  expect((await bed.post(path, {}, { key: theirs })).status).toBe(404);
+  const issued = await bed.client(mine).sandboxes.issueToken(made.json.id);
+  expect(issued.sidecarUrl).toBe(made.json.sidecarUrl);
+  const run = (token: string) =>
+    bed.post(`/sidecar/${made.json.id}/agents/run/cancel`, {}, { key: token }).then(({ status }) => status);
+  expect([await run(made.json.token), await run(issued.token)]).toEqual([403, 200]);
+  expect((await bed.post(path, { token: "chosen" }, { key: mine })).json.token).toBe("chosen");
+  expect((await bed.get("/api/audit", { key: mine })).text).not.toContain(issued.token);
+});
+
 test("a token that cannot stand in a header is refused", async () => {
   await using bed = await ApiBed.open();
   const body = { profile: "sidecar", token: "two words" };

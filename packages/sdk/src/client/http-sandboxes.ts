@@ -6,8 +6,9 @@ import {
   isAidoError,
   type SandboxInfo,
   type SandboxStats,
+  type SidecarAccess,
 } from "../protocol/index.ts";
-import type { SandboxReply } from "../schemas/index.ts";
+import type { SandboxReply, TokenReply } from "../schemas/index.ts";
 import { toSandboxInfo } from "./from-wire.ts";
 import type { Transport } from "./transport.ts";
 
@@ -87,6 +88,14 @@ export class HttpSandboxes implements Sandboxes {
 
   async setTtl(sandbox: string, ttlMs: number): Promise<SandboxInfo> {
     return this.#post(one(sandbox, "/timeout"), { timeout: ttlMs });
+  }
+
+  async issueToken(sandbox: string, chosen?: string): Promise<SidecarAccess> {
+    // Chosen here, so that asking again after a broken connection gives the same.
+    const json = { token: chosen ?? randomToken() };
+    const call = { method: "POST" as const, json, repeatable: true };
+    const reply = await this.#transport.json<TokenReply>(one(sandbox, "/token"), call);
+    return { sandboxId: reply.containerId, sidecarUrl: reply.sidecarUrl, token: json.token };
   }
 
   async stats(sandbox: string): Promise<SandboxStats> {

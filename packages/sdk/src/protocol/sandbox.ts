@@ -113,6 +113,13 @@ export interface CreatedSandbox extends SandboxInfo {
   token: string | undefined;
 }
 
+/** What it takes to use a sandbox's sidecar API. */
+export interface SidecarAccess {
+  sandboxId: string;
+  sidecarUrl: string;
+  token: string;
+}
+
 export interface SandboxStats {
   cpuMs: number;
   memoryBytes: number;

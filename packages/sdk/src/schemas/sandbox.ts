@@ -102,6 +102,15 @@ export const sandboxListQuery = z.strictObject({
 });
 export const sandboxListReply = z.object({ sandboxes: z.array(sandboxReply), next: z.string().nullable() });
 
+export const tokenBody = z.strictObject({ token: sandboxToken.optional() });
+export const tokenReply = z.object({
+  containerId: z.string(),
+  sidecarUrl: z.string(),
+  /** Shown this once. */
+  token: z.string(),
+});
+export type TokenReply = z.infer<typeof tokenReply>;
+
 export const deletedReply = z.object({ status: z.literal("deleted"), containerId: z.string() });
 export const timeoutBody = z.strictObject({ timeout: z.union([z.literal(0), timeout]) });
 export const stopBody = z.strictObject({ graceMs: milliseconds.max(600_000).optional() });

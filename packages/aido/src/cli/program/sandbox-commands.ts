@@ -15,6 +15,21 @@ export function declareSandboxCommands(program: Command, act: Act): void {
   if (sandbox === undefined) return;
   declareStartAndStop(sandbox, act);
   declareInspect(sandbox, act);
+  declareToken(sandbox, act);
+}
+
+function declareToken(sandbox: Command, act: Act): void {
+  const token = sandbox
+    .command("token")
+    .argument("<sandbox>", "its id or name")
+    .summary("give a sandbox's sidecar API a new token")
+    .description(
+      "Give a sandbox's sidecar API a new token and print it, this once. The token before opens nothing any more.",
+    )
+    .action((name: string) =>
+      act({ run: async (context) => (await import("../commands/token.ts")).issueToken(context, name) }),
+    );
+  examples(token, [["aido sandbox token web > web.token", "the token goes to a file, the address is shown"]]);
 }
 
 function declareCreate(program: Command, act: Act): void {

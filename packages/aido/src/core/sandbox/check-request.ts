@@ -52,7 +52,7 @@ function checkIdleTimeout(idleTimeoutMs: number): void {
 }
 
 /** Never shown, not even when it is refused. */
-function checkToken(token: string): void {
+export function checkToken(token: string): void {
   if (/^[\x21-\x7e]{1,256}$/.test(token)) return;
   throw invalid("token", "The token must be 1 to 256 visible characters of ASCII, without spaces");
 }

@@ -7,11 +7,13 @@ import {
   isAidoError,
   type SandboxInfo,
   type SandboxStats,
+  type SidecarAccess,
 } from "@aido/sdk/protocol";
+import { SandboxTokens } from "../access/sandbox-tokens.ts";
 import type { DriverCapabilities } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import { withToken } from "./build-record.ts";
-import { checkTtl } from "./check-request.ts";
+import { checkToken, checkTtl } from "./check-request.ts";
 import { ContainerLauncher } from "./container-launcher.ts";
 import { DiskWatchdog } from "./disk-watchdog.ts";
 import { lifetimesOf } from "./lifetimes.ts";
@@ -220,6 +222,16 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     await store.sandboxes.update(record.id, { ttlMs, expiresAt });
     await evidence.append(record.id, "sandbox.ttl", { ttlMs });
     return this.#info({ ...record, ttlMs, expiresAt });
+  }
+
+  async issueToken(sandbox: string, chosen?: string): Promise<SidecarAccess> {
+    if (chosen !== undefined) checkToken(chosen);
+    const { store, evidence, address } = this.#deps;
+    const { id } = await this.resolve(sandbox);
+    const token = await new SandboxTokens(store.sandboxes).issue(id, chosen);
+    await evidence.append(id, "sandbox.token", {});
+    await address?.prepare(id);
+    return { sandboxId: id, sidecarUrl: address?.sidecar(id) ?? `/sidecar/${id}`, token };
   }
 
   async stats(sandbox: string): Promise<SandboxStats> {

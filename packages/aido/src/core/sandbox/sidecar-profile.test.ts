@@ -47,6 +47,30 @@ test("S2-72 a token survives stop and start, and goes with the sandbox", async (
   expect((await bed.store.sandboxes.get(id))?.tokenHash).toBeUndefined();
 });
 
+test("S2-72 a new token takes the place of a lost one, on any profile", async () => {
+  await using bed = sandboxBed();
+  const tokens = new SandboxTokens(bed.store.sandboxes);
+  const made = await bed.sandboxes.create({ profile: "sidecar" });
+  const issued = await bed.sandboxes.issueToken(made.id);
+  expect(issued).toEqual({
+    sandboxId: made.id,
+    sidecarUrl: made.sidecarUrl,
+    token: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+  expect(await tokens.verify(made.id, made.token ?? "")).toBe(false);
+  expect(await tokens.verify(made.id, issued.token)).toBe(true);
+  expect(await bed.events(made.id)).toContain("sandbox.token");
+  const plain = await bed.sandboxes.create({ name: "plain" });
+  expect(await bed.sandboxes.issueToken("plain", "mine")).toMatchObject({
+    sandboxId: plain.id,
+    token: "mine",
+  });
+  await expect(bed.sandboxes.issueToken("plain", "two words")).rejects.toMatchObject({
+    code: "VALIDATION_ERROR",
+  });
+  await expect(bed.sandboxes.issueToken("nobody")).rejects.toMatchObject({ code: "CONTAINER_NOT_FOUND" });
+});
+
 test.each(["", "with space", "line\nbreak", "ünicode", "x".repeat(257)])(
   "the token %j is refused without being repeated",
   async (token) => {

@@ -19,6 +19,8 @@ import {
   statsReply,
   stopBody,
   timeoutBody,
+  tokenBody,
+  tokenReply,
 } from "@aido/sdk/schemas";
 import type { Context } from "hono";
 import { z } from "zod";
@@ -197,6 +199,21 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       handle: async ({ body, request, http }) => {
         const sandbox = await own(request, http);
         return http.json(sandboxToWire(await aido.sandboxes.setTtl(sandbox.id, body.timeout)));
+      },
+    }),
+    operation({
+      id: "issueSandboxToken",
+      method: "post",
+      path: "/api/sandbox/:containerId/token",
+      tag: TAG,
+      summary: "Give its sidecar API a new token; the one before opens nothing any more",
+      scope: "write",
+      body: tokenBody,
+      replies: { 200: { schema: tokenReply, description: "The token is shown this once" } },
+      handle: async ({ body, request, http }) => {
+        const { id } = await own(request, http);
+        const { sandboxId, ...access } = await aido.sandboxes.issueToken(id, body.token);
+        return http.json({ containerId: sandboxId, ...access });
       },
     }),
     operation({
