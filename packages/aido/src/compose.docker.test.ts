@@ -1,6 +1,12 @@
-import { expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import { docker } from "../test/backends/docker-cli.ts";
 import { aidoContract, openPlace, output } from "../test/contract/aido-contract.ts";
+import { openAido } from "./compose.ts";
+import { loadConfig } from "./config/load-config.ts";
+import { makeLogger } from "./log/make-logger.ts";
 
 aidoContract({ driver: "docker", image: "aido-test:busybox" });
 
@@ -20,5 +26,35 @@ ENV PATH=/opt/tools:/bin HOME=/root GREETING="good=day" ONE=image TWO=image
     );
   } finally {
     await docker(["rmi", image]);
+  }
+});
+
+test("with the driver auto, a sandbox is reached by the driver that has it", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "aido-compose-"));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const open = (driver: "local" | "auto", sandbox?: string) => {
+    const { config } = loadConfig({
+      env: { XDG_CONFIG_HOME: "/nowhere" },
+      cwd: dataDir,
+      flags: { dataDir, driver },
+    });
+    return openAido({ config, logger: makeLogger(config), sandbox });
+  };
+  const local = await open("local");
+  const { id } = await local.sandboxes.create({ image: "host", name: "mine", ttlMs: 60_000 });
+  await local.close();
+  for (const [reference, driver] of [
+    [undefined, "docker"],
+    ["nothere", "docker"],
+    [id.slice(0, 5), "local"],
+    ["mine", "local"],
+  ] as const) {
+    const aido = await open("auto", reference);
+    expect([reference, aido.driver.name]).toEqual([reference, driver]);
+    if (reference === "mine") {
+      expect(await output(aido, "mine", ["echo", "found"])).toBe("found\n");
+      await aido.sandboxes.destroy("mine");
+    }
+    await aido.close();
   }
 });

@@ -14,6 +14,8 @@ export interface OpenOptions {
   readonly onProgress?: ((step: string) => void) | undefined;
   /** A sandbox is about to be started: what that needs to know is asked for at once. */
   readonly launches?: boolean | undefined;
+  /** The sandbox that is asked for: with the driver `auto`, the one that has it is taken. */
+  readonly sandbox?: string | undefined;
   /** Who acts, for the evidence; this process's user by default. */
   readonly actor?: string | undefined;
 }
@@ -33,7 +35,8 @@ export async function openWithStore(options: OpenOptions): Promise<{ aido: CoreA
   silence.catch(() => undefined);
   const store = await openStore(dataDir.database);
   try {
-    const driver = await chooseDriver({ config, dataDir, onProgress: options.onProgress }, silence);
+    const context = { config, dataDir, onProgress: options.onProgress };
+    const driver = await chooseDriver(context, silence, () => driverOf(store, options.sandbox));
     const aido = await wire({ ...options, actor: options.actor ?? userName() }, { driver, store, dataDir });
     // What a killed process left half done is finished by whoever comes next; two queries when there is nothing.
     await aido.runs.recover();
@@ -42,6 +45,13 @@ export async function openWithStore(options: OpenOptions): Promise<{ aido: CoreA
     await store.close();
     throw thrown;
   }
+}
+
+/** The driver of one sandbox; undefined when none is meant, or not one alone. */
+async function driverOf(store: SqliteStore, sandbox: string | undefined): Promise<string | undefined> {
+  if (sandbox === undefined) return undefined;
+  const [first, second] = await store.sandboxes.find(sandbox, 2);
+  return second === undefined ? first?.driver : undefined;
 }
 
 /** Aido as configured for this process, for programs that use it as a library. */

@@ -30,12 +30,14 @@ test("S0-1 S0-5 the command line, the rules and the drivers are layers: imports 
   }
 });
 
-test("S0-6 S0-7 S0-8 S0-9 each chosen library is used, and only where its technology belongs", () => {
+test("S0-6 S0-7 S0-8 S0-9 S3-3 each chosen library is used, and only where its technology belongs", () => {
   expect(importers("cli", "commander").length).toBeGreaterThan(0);
   expect(importers("core", "commander")).toEqual([]);
   expect(importers("drivers/docker", "dockerode").length).toBeGreaterThan(0);
   for (const folder of ["core", "cli", "http", "drivers/local"])
     expect(importers(folder, "dockerode")).toEqual([]);
+  expect(importers("http", "hono").length).toBeGreaterThan(0);
+  for (const folder of ["core", "cli", "drivers"]) expect(importers(folder, "hono")).toEqual([]);
   expect(importers("spec", "yaml").length).toBeGreaterThan(0);
   expect(importers("compose", "nanoid").length).toBeGreaterThan(0);
 });
@@ -44,5 +46,24 @@ test("every dependency has an exact version and loads on this Node", async () =>
   for (const [name, version] of Object.entries(manifest.dependencies)) {
     expect(version, name).toMatch(/^\d+\.\d+\.\d+$/);
     await expect(import(/* @vite-ignore */ name), name).resolves.toBeDefined();
+  }
+});
+
+test("S3-65 S3-66 S3-67 S3-70 S3-80 what lands passes every suite: unit, on the stand-in, on engines, hostile, end to end", () => {
+  const root = join(SOURCE, "../../..");
+  const read = (path: string) => readFileSync(join(root, path), "utf8");
+  expect(read(".ci/run")).toContain("exec scripts/test");
+  const suites = ["unit", "docker", "local", "hostile", "e2e"];
+  for (const suite of suites) expect(read("vitest.config.ts")).toContain(suite);
+  expect(read("scripts/test")).toMatch(/lint agent asan fuzz unit docker local hostile e2e/);
+  const tests = readdirSync(join(root, "packages/aido"), { recursive: true, encoding: "utf8" }).filter(
+    (path) => path.endsWith(".test.ts") && !path.includes("node_modules"),
+  );
+  for (const suite of suites.slice(1)) {
+    expect(tests.filter((path) => path.endsWith(`.${suite}.test.ts`)).length, suite).toBeGreaterThan(3);
+  }
+  // The stand-in for an engine keeps the promises that real drivers keep, by the same suite.
+  for (const driver of ["fake/fake-driver", "docker/docker-driver.docker", "local/local-driver.local"]) {
+    expect(read(`packages/aido/src/drivers/${driver}.test.ts`)).toContain("driverContract(");
   }
 });

@@ -1,6 +1,8 @@
+import type { Aido } from "@aido/sdk";
 import { expect, test } from "vitest";
 import { DOCKER_CONFIG } from "./config.ts";
 import { DockerError } from "./docker-error.ts";
+import * as layer from "./index.ts";
 
 test("S4-3 S4-4 S4-5 S4-6 S4-7 the defaults are the documented image, prefix, working directory and time limit", () => {
   expect(DOCKER_CONFIG).toMatchObject({
@@ -17,4 +19,25 @@ test("S4-31 an error of the layer has its name, code and message, and only a fai
   expect(error).toMatchObject({ name: "DockerError", code: "CONTAINER_START_FAILED", message: "no room" });
   expect(error.recoverable).toBe(false);
   expect(new DockerError("late", "COMMAND_TIMEOUT").recoverable).toBe(true);
+});
+
+test("S4-27 S4-28 clean-up stops with ten seconds of grace, then removes", async () => {
+  const asked: unknown[] = [];
+  const sandboxes = {
+    stop: async (...args: unknown[]) => asked.push(["stop", ...args]),
+    destroy: async (...args: unknown[]) => asked.push(["destroy", ...args]),
+  };
+  const own = layer.createAgentLayer({ aido: { sandboxes } as unknown as Aido, log: () => undefined });
+  await own.cleanupContainer("abc");
+  expect(asked).toEqual([
+    ["stop", "abc", { graceMs: 10_000 }],
+    ["destroy", "abc"],
+  ]);
+});
+
+test("S4-37 the layer is a module of its own, with the names of its description", () => {
+  const { startContainer, execInContainer, cleanupContainer, runSession } = layer;
+  for (const each of [startContainer, execInContainer, cleanupContainer, runSession]) {
+    expect(each).toBeTypeOf("function");
+  }
 });

@@ -15,8 +15,11 @@ export interface CliContext {
   readonly cwd: string;
   readonly version: string;
   now(): Date;
-  /** Opened once; closed by whoever made the context. A command that `launches` a sandbox saves time by saying so. */
-  open(options?: { launches?: boolean }): Promise<Aido>;
+  /**
+   * Opened once; closed by whoever made the context. A command that `launches` a sandbox saves time by saying so; one that is
+   * about a `sandbox` gets the driver that has it.
+   */
+  open(options?: { launches?: boolean; sandbox?: string | undefined }): Promise<Aido>;
   /** What this machine can do, per driver; a driver that does not answer is part of the answer. */
   doctor(): Promise<DoctorReport>;
   /** Starts the HTTP server of this machine. */

@@ -4,7 +4,7 @@ import type { Config } from "../config/config.ts";
 /** Core in this process, or a server when one is named. */
 export async function openBackend(
   config: Config,
-  options: { onProgress: (step: string) => void; launches?: boolean },
+  options: { onProgress: (step: string) => void; launches?: boolean; sandbox?: string | undefined },
 ): Promise<Aido> {
   if (config.server !== undefined) return openServerBackend(config, config.server);
   const [{ openAido }, { makeLogger }] = await Promise.all([

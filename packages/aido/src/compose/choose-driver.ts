@@ -16,14 +16,18 @@ export interface DriverContext {
   readonly onProgress?: ((step: string) => void) | undefined;
 }
 
-/** The driver that is named, or with `auto` Docker when it answers, else the local one. */
+/** The driver that is named, or with `auto` the one that has the sandbox, else Docker when it answers, else the local one. */
 export async function chooseDriver(
   context: DriverContext,
   dockerSilence: Promise<string | undefined>,
+  having: () => Promise<string | undefined> = async () => undefined,
 ): Promise<Driver> {
   const { driver } = context.config;
   if (driver === "docker") return await openDocker(context);
   if (driver === "local") return await openLocal(context);
+  const has = await having();
+  if (has === "docker") return await openDocker(context);
+  if (has === "local") return await openLocal(context);
   const silence = await dockerSilence;
   return silence === undefined ? await openDocker(context) : await openLocal(context, silence);
 }

@@ -9,6 +9,12 @@ import { nearestName } from "./nearest-name.ts";
 import { KEYS, variableOf } from "./settings.ts";
 
 describe("the configuration", () => {
+  test("S3-26 the server listens on port 3000 of loopback unless told otherwise", () => {
+    using place = configPlace();
+    expect(place.load().config.serve).toMatchObject({ host: "127.0.0.1", port: 3000 });
+    expect(place.load({ env: { PORT: "8080" } }).config.serve.port).toBe(8080);
+  });
+
   test("has a default for everything", () => {
     using place = configPlace();
     const { config, settings } = place.load();

@@ -4,7 +4,7 @@ import { ApiBed } from "../../test/server/api-bed.ts";
 import { readEvents } from "../../test/server/read-events.ts";
 
 describe("files over HTTP", () => {
-  test("a file is written, read, shown, moved, listed and removed", async () => {
+  test("S3-5 a file is written, read, shown, moved, listed and removed", async () => {
     await using bed = await ApiBed.open();
     const base = `/api/sandbox/${await bed.sandbox()}/files`;
     const bytes = Uint8Array.from({ length: 256 }, (_, at) => at);

@@ -3,7 +3,7 @@ import { ApiBed } from "../../test/server/api-bed.ts";
 import { TokenBuckets } from "./rate-limiter.ts";
 
 describe("limits of the API", () => {
-  test("S3-41 a caller that asks too often is told when to come again; others are not affected", async () => {
+  test("S3-41 S3-49 a caller that asks too often is told when to come again; others are not affected", async () => {
     await using bed = await ApiBed.open({ guarded: true, rateLimit: 3 });
     const [mine, other] = [await bed.key("me"), await bed.key("them")];
     const left: (string | null)[] = [];
@@ -33,7 +33,7 @@ describe("limits of the API", () => {
     expect(buckets.take("a")["ratelimit-remaining"]).toBe("59");
   });
 
-  test("S3-39 an owner has at most so many sandboxes, also when it asks for all at once", async () => {
+  test("S3-39 S3-78 an owner has at most so many sandboxes, also when it asks for all at once", async () => {
     await using bed = await ApiBed.open({ guarded: true, maxSandboxes: 3 });
     const [mine, other] = [await bed.key("me"), await bed.key("them")];
     const replies = await Promise.all(
@@ -79,7 +79,7 @@ describe("limits of the API", () => {
     expect(put.status).toBe(200);
   });
 
-  test("paths and methods that do not exist are told apart", async () => {
+  test("S3-54 paths and methods that do not exist are told apart", async () => {
     await using bed = await ApiBed.open();
     const nowhere = await bed.get("/api/nowhere");
     expect(nowhere.status).toBe(404);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ApiBed } from "../../test/server/api-bed.ts";
+import { ApiBed, type Reply } from "../../test/server/api-bed.ts";
 import { errorReply } from "./error-reply.ts";
 
 describe("what is kept of requests", () => {
@@ -69,6 +69,21 @@ describe("what is kept of requests", () => {
     expect((await bed.get(`/api/evidence/verify?sandbox=${id}`, { key: admin })).json.verdicts).toMatchObject(
       [{ ok: true }],
     );
+  });
+
+  test("S3-72 S3-73 each request is one line of the log: what, how it ended, how long it took, under the id of its reply", async () => {
+    await using bed = await ApiBed.open();
+    const made = await bed.post("/api/sandbox", {});
+    const missing = await bed.get("/api/sandbox/nothere1");
+    const lines = bed.logged.map((line) => JSON.parse(line));
+    const of = (reply: Reply) =>
+      lines.filter(({ requestId }) => requestId === reply.headers.get("aido-request-id"));
+    expect(of(made)).toEqual([
+      expect.objectContaining({ event: "createSandbox", status: 201, durationMs: expect.any(Number) }),
+    ]);
+    expect(of(missing)).toEqual([
+      expect.objectContaining({ event: "getSandbox", status: 404, code: "CONTAINER_NOT_FOUND" }),
+    ]);
   });
 
   test("keys, variables, files and output are never in the log", async () => {

@@ -5,7 +5,7 @@ import { ApiBed } from "../../test/server/api-bed.ts";
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe("sandboxes over HTTP", () => {
-  test("S3-10 S3-15 a sandbox is made and says when it ends", async () => {
+  test("S3-10 S3-12 S3-13 S3-14 S3-15 S3-27 a sandbox is made and says when it ends", async () => {
     await using bed = await ApiBed.open();
     const reply = await bed.post("/api/sandbox", {
       image: "@ai-sandbox/python",
@@ -43,7 +43,7 @@ describe("sandboxes over HTTP", () => {
     expect(reply.json.image).toMatch(resolved);
   });
 
-  test("S3-50 S3-53 an image that is nowhere is an error with its cause", async () => {
+  test("S3-50 S3-53 S3-57 an image that is nowhere is an error with its cause", async () => {
     await using bed = await ApiBed.open({ images: ["here:1"] });
     for (const image of ["not/here:1", "@ai-sandbox/cobol"]) {
       const reply = await bed.post("/api/sandbox", { image });
@@ -93,7 +93,7 @@ describe("sandboxes over HTTP", () => {
     ).toBe(true);
   });
 
-  test("a body that is not JSON is told apart from one that is wrong", async () => {
+  test("S3-42 S3-49 a body that is not JSON is told apart from one that is wrong", async () => {
     await using bed = await ApiBed.open();
     const reply = await bed.call("POST", "/api/sandbox", { raw: "{" });
     expect(reply.status).toBe(400);
@@ -153,7 +153,7 @@ describe("sandboxes over HTTP", () => {
     expect((await bed.post(`/api/sandbox/${id}/timeout`, { timeout: 1 })).status).toBe(400);
   });
 
-  test("use is read once, or every second as events", async () => {
+  test("S3-30 S3-60 S3-71 use is read once, or every second as events", async () => {
     await using bed = await ApiBed.open();
     const id = await bed.sandbox();
     const now = await bed.get(`/api/sandbox/${id}/stats`);

@@ -22,7 +22,7 @@ describe("the server about itself", () => {
     expect((await bed.get("/ready")).json).toEqual({ status: "ok" });
   });
 
-  test("S3-64 S3-74 it counts requests, errors and durations by operation", async () => {
+  test("S3-60 S3-64 S3-73 S3-74 it counts requests, errors and durations by operation", async () => {
     await using bed = await ApiBed.open();
     await bed.exec(await bed.sandbox(), ["true"]);
     await bed.get("/api/sandbox/nope");

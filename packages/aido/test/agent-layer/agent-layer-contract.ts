@@ -39,7 +39,24 @@ export function agentLayerContract(driver: "docker" | "local", image: string): v
       await aido.close();
     });
 
-    test("S4-2 S4-15 S4-16 a command runs by sh -c in the working directory", async () => {
+    test("S4-9 S4-11 a container runs on by itself: with nothing to do, and when whoever started it has gone", async () => {
+      const first = open();
+      const other = await first.startContainer("alone");
+      await first.close();
+      const next = open();
+      try {
+        expect(await next.execInContainer("coding-agent-alone", "echo here")).toMatchObject({
+          stdout: "here\n",
+          exitCode: 0,
+        });
+      } finally {
+        await next.cleanupContainer("coding-agent-alone");
+        await next.close();
+      }
+      expect(other).toHaveLength(12);
+    });
+
+    test("S4-2 S4-10 S4-15 S4-16 a command runs by sh -c in the working directory", async () => {
       expect(await layer.execInContainer(id, "pwd; echo err >&2; exit 3")).toEqual({
         stdout: "/workspace\n",
         stderr: "err\n",
@@ -113,7 +130,7 @@ export function agentLayerContract(driver: "docker" | "local", image: string): v
       expect(lines.some((line) => line.startsWith("[Docker] Cleanup failed:"))).toBe(true);
     });
 
-    test("S4-36 a session runs its tools in a container of its own, is recorded, and is cleaned up", async () => {
+    test("S4-1 S4-36 a session runs its tools in a container of its own, is recorded, and is cleaned up", async () => {
       const store = new SqliteSessionStore(join(directory, `${randomUUID()}.db`));
       const model = new ScriptedModel([
         call("write_file", { path: "main.sh", content: "echo 6 times 7\nexit 2\n" }),

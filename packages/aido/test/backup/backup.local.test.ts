@@ -26,7 +26,7 @@ const MESS = [
 ].join("\n");
 
 describe("a backup", () => {
-  test("restored elsewhere has the same records, evidence, history and files, and nothing runs", async () => {
+  test("S3-79 restored elsewhere has the same records, evidence, history and files, and nothing runs", async () => {
     await using place = openPlace(UNDER);
     const aido = await place.open();
     const kept = await aido.sandboxes.create({

@@ -5,7 +5,7 @@ import type { DriverSuite } from "./driver-backend.ts";
 import { launch } from "./launch.ts";
 
 export function isolationContract({ make }: DriverSuite): void {
-  test("S0-81 S0-82 commands run as an ordinary user without capabilities, new privileges or free system calls", async () => {
+  test("S0-81 S0-82 S3-8 S3-35 S3-38 commands run as an ordinary user without capabilities, new privileges or free system calls", async () => {
     await using backend = await make();
     const { sh, container } = await launch(backend);
     const { stdout } = await sh("cat /proc/self/status");
@@ -36,7 +36,7 @@ export function isolationContract({ make }: DriverSuite): void {
     expect(stdout.trim().split("\n").length).toBeLessThan(10);
   });
 
-  test("S0-80 network none has loopback and nothing else", async () => {
+  test("S0-80 S3-32 network none has loopback and nothing else", async () => {
     await using backend = await make();
     const { sh } = await launch(backend);
     const devices = (await sh("cat /proc/net/dev")).stdout
@@ -55,7 +55,7 @@ export function isolationContract({ make }: DriverSuite): void {
     expect(routes.some((line) => line.split("\t")[1] === "00000000")).toBe(true);
   });
 
-  test("S0-42 S0-43 S0-79 mounts are there, read-only ones cannot be written", async () => {
+  test("S0-42 S0-43 S0-79 S3-34 mounts are there, read-only ones cannot be written", async () => {
     await using backend = await make();
     const inputs = join(backend.directory, "in:puts");
     const outputs = join(backend.directory, "outputs");

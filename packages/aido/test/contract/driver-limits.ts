@@ -7,7 +7,7 @@ const MIB = 1_048_576;
 const EAT_MEMORY = "x=0123456789abcdef; while true; do x=$x$x; done";
 
 export function limitsContract({ make }: DriverSuite): void {
-  test("S0-46 a command that takes more memory than the limit is killed, and that is told", async ({
+  test("S0-46 S3-7 S3-33 S3-58 a command that takes more memory than the limit is killed, and that is told", async ({
     skip,
   }) => {
     await using backend = await make();
@@ -31,7 +31,7 @@ export function limitsContract({ make }: DriverSuite): void {
     expect(await client.ping(1)).toBe(1);
   });
 
-  test("the processor share is bounded", async ({ skip }) => {
+  test("S3-33 S3-58 the processor share is bounded", async ({ skip }) => {
     await using backend = await make();
     skip(!(await backend.driver.capabilities()).enforced.cpus, "processor time is not bounded here");
     const { client, id } = await launch(backend, { limits: limits({ cpus: 0.2 }) });
@@ -51,7 +51,7 @@ export function limitsContract({ make }: DriverSuite): void {
     expect((await sh("ulimit -n; ulimit -c")).stdout).toBe("77\n0\n");
   });
 
-  test("usage counts memory, processor time and processes", async () => {
+  test("S3-7 S3-30 S3-71 usage counts memory, processor time and processes", async () => {
     await using backend = await make();
     const { client, id } = await launch(backend);
     const idle = await backend.driver.usage(id);

@@ -78,7 +78,7 @@ for (const driver of DRIVERS) {
     // Root without any capability, where a sandbox may have users.
     const users = driver === "docker" ? [undefined, "0"] : [undefined];
 
-    test.each(users)("no system call leads out, user %s", async (user) => {
+    test.each(users)("S3-70 no system call leads out, user %s", async (user) => {
       await using target = await range.sandbox();
       const calls = driver === "local" ? LOCAL_FORBIDDEN_CALLS : FORBIDDEN_CALLS;
       const argv = ["perl", "-e", perlOfCalls(calls)];

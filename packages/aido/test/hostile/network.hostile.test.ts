@@ -67,7 +67,7 @@ for (const driver of DRIVERS) {
       await range[Symbol.asyncDispose]();
     });
 
-    test("S0-80 neither the host's loopback nor any of its addresses nor its abstract sockets are reached", async () => {
+    test("S0-80 S3-32 S3-70 neither the host's loopback nor any of its addresses nor its abstract sockets are reached", async () => {
       await using target = await range.sandbox();
       const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
       const hosts = [
@@ -81,7 +81,7 @@ for (const driver of DRIVERS) {
       expect((await target.attack(script)).stdout).toBe("done\n");
     });
 
-    test("another sandbox is neither reached nor seen", async () => {
+    test("S3-40 another sandbox is neither reached nor seen", async () => {
       await using one = await range.sandbox();
       await using two = await range.sandbox();
       const leave = "for d in /tmp /dev/shm /var/tmp; do echo x > $d/left-by-neighbour; done";

@@ -143,7 +143,7 @@ for (const driver of DRIVERS) {
       await target.answers();
     });
 
-    test("who fills the disk beyond its limit is stopped, and told so", async () => {
+    test("S3-33 who fills the disk beyond its limit is stopped, and told so", async () => {
       await using target = await range.sandbox({ limits: { diskBytes: 8 * MIB } });
       await target.start(FILL_DISK);
       const ended = await range.aido.sandboxes.untilEnded(target.id, AbortSignal.timeout(60_000));

@@ -20,7 +20,7 @@ export interface ApiSuiteOptions {
 /** The HTTP API of the built server, with real sandboxes. */
 export function apiSuite({ driver, killContainer }: ApiSuiteOptions): void {
   describe(`the server, with the ${driver} driver`, () => {
-    test("S3-10 … S3-22 S3-68 creates, runs, tells and deletes, in the words of the API's description", async () => {
+    test("S3-1 S3-2 S3-4 S3-10 … S3-22 S3-27 S3-28 S3-29 S3-46 S3-55 S3-56 S3-61 S3-68 creates, runs, tells and deletes, in the words of the API's description", async () => {
       await using bed = await ServerBed.start({ driver });
       const created = await bed.post("/api/sandbox", {
         image: bed.image,
@@ -98,7 +98,7 @@ export function apiSuite({ driver, killContainer }: ApiSuiteOptions): void {
       expect(rest[1]?.data).toMatchObject({ status: "success", exitCode: 0 });
     });
 
-    test("S3-31 S3-48 a sandbox ends at its expiry; its evidence and the audit stay", async () => {
+    test("S3-31 S3-47 S3-48 a sandbox ends at its expiry; its evidence and the audit stay", async () => {
       await using bed = await ServerBed.start({ driver });
       const id = await bed.sandbox({ options: { timeout: 2000 } });
       await bed.sh(id, "echo secret > file; sleep 600 &", { background: true });

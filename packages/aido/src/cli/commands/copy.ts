@@ -24,7 +24,7 @@ export async function copy(context: CliContext, source: string, target: string):
       { hint: "Write one side as <sandbox>:<path>, such as: aido cp data.csv web:/work/" },
     );
   }
-  const aido = await context.open();
+  const aido = await context.open({ sandbox: from.sandbox ?? to.sandbox });
   const request = { from: from.path, to: to.path, cwd: context.cwd };
   let copied: Copied;
   if (to.sandbox !== undefined) {

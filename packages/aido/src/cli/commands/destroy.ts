@@ -31,7 +31,7 @@ export async function destroy(
       hint: "Leave one of them away.",
     });
   }
-  const aido = await context.open();
+  const aido = await context.open({ sandbox: references[0] });
   const ids = await resolve(aido, references, options);
   const queue = [...ids];
   const outcomes: Outcome[] = [];

@@ -27,7 +27,7 @@ export async function exec(
   options: ExecOptions,
 ): Promise<number> {
   const request = toRequest(context, argv, options);
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   if (options.tty) {
     const { terminal } = await import("./terminal.ts");
     return terminal(context, aido, { sandbox, request });

@@ -16,7 +16,7 @@ export async function history(
     options.limit === undefined
       ? {}
       : { limit: parseNumber(options.limit, "--limit", { least: 1, most: 100_000, whole: true }) };
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   const entries = await aido.history.list(sandbox, limit);
   if (entries.length === 0) await note(context, "The workspace has no history yet.");
   if (entries.length > 0 || context.globals.json) {
@@ -32,7 +32,7 @@ export async function diff(
   from: string | undefined,
   to: string | undefined,
 ): Promise<number> {
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   const entries =
     from === undefined || to === undefined ? await aido.history.list(sandbox, { limit: 2 }) : [];
   const [newest, before] = entries;
@@ -52,7 +52,7 @@ export async function diff(
 }
 
 export async function rollback(context: CliContext, sandbox: string, exec: string): Promise<number> {
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   const entry = await aido.history.rollback(sandbox, exec);
   await printResult(context, entry, () => `The workspace is as it was after ${printable(exec)}\n`);
   return 0;

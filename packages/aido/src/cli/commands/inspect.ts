@@ -7,7 +7,7 @@ import { type Column, table } from "../output/table.ts";
 import { describeState } from "./list.ts";
 
 export async function inspect(context: CliContext, sandbox: string): Promise<number> {
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   const info = await aido.sandboxes.get(sandbox);
   const execs = await aido.execs.list(info.id);
   await printResult(context, { ...info, execs }, () => {

@@ -6,7 +6,7 @@ import { printResult } from "../output/print.ts";
 import { printable } from "../output/printable.ts";
 
 export async function start(context: CliContext, sandboxes: readonly string[]): Promise<number> {
-  const aido = await context.open();
+  const aido = await context.open({ sandbox: sandboxes[0] });
   return each(context, sandboxes, (sandbox) => aido.sandboxes.start(sandbox), "Started");
 }
 
@@ -16,7 +16,7 @@ export async function stop(
   options: { grace?: string },
 ): Promise<number> {
   const graceMs = options.grace === undefined ? undefined : parseDuration(options.grace, "--grace");
-  const aido = await context.open();
+  const aido = await context.open({ sandbox: sandboxes[0] });
   return each(
     context,
     sandboxes,
@@ -27,7 +27,7 @@ export async function stop(
 
 export async function setTtl(context: CliContext, sandbox: string, ttl: string): Promise<number> {
   const ttlMs = parseDuration(ttl, "<duration>");
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   const info = await aido.sandboxes.setTtl(sandbox, ttlMs);
   await printResult(
     context,

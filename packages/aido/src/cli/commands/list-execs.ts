@@ -4,7 +4,7 @@ import { table } from "../output/table.ts";
 import { EXEC_COLUMNS } from "./inspect.ts";
 
 export async function listExecs(context: CliContext, sandbox: string): Promise<number> {
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   const info = await aido.sandboxes.get(sandbox);
   const execs = await aido.execs.list(info.id);
   if (execs.length === 0) await note(context, `Nothing has run yet. Try: aido exec ${info.id} -- <command>`);
@@ -20,7 +20,7 @@ export async function killExec(
   exec: string,
   options: { signal?: string },
 ): Promise<number> {
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   const { id } = await aido.sandboxes.get(sandbox);
   await aido.execs.kill(id, exec, { signal: options.signal ?? "SIGTERM" });
   await printResult(context, { sandboxId: id, exec }, () => `Signalled ${exec}\n`);

@@ -23,7 +23,7 @@ export async function logs(
 ): Promise<number> {
   const sandbox = options.sandbox ?? positional;
   check(options, sandbox);
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   const exec = options.exec ?? (sandbox === undefined ? undefined : await newestExec(aido, sandbox));
   const stop = new AbortController();
   const source = (): Chunks => {

@@ -13,7 +13,7 @@ export async function outputs(
   sandbox: string | undefined,
   options: { to?: string },
 ): Promise<number> {
-  const { runs } = await context.open();
+  const { runs } = await context.open({ sandbox });
   const { id } = await runs.get(sandbox);
   const summary = await runs.summary(id);
   if (summary === undefined) {

@@ -13,7 +13,7 @@ export interface ShellOptions {
 const BEST_SHELL = ["/bin/sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi"];
 
 export async function shell(context: CliContext, sandbox: string, options: ShellOptions): Promise<number> {
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   return terminal(context, aido, {
     sandbox,
     request: {

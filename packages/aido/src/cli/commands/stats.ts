@@ -28,7 +28,7 @@ export async function stats(
   options: StatsOptions,
 ): Promise<number> {
   const intervalMs = parseDuration(options.interval ?? "1s", "--interval");
-  const aido = await context.open();
+  const aido = await context.open({ sandbox });
   const first = await sample(aido, sandbox, new Map());
   if (!options.watch) {
     if (first.length === 0) await note(context, "No sandbox is running. Make one with: aido create");

@@ -55,7 +55,7 @@ test("no sandbox is given away twice, whoever asks at once", async () => {
   expect(pool.state()).toMatchObject([{ hits: 5, misses: 15, target: 10 }]);
 });
 
-test("is refilled in the background, to what was asked for lately, and shrinks when that is over", async () => {
+test("S3-78 is refilled in the background, to what was asked for lately, and shrinks when that is over", async () => {
   await using bed = poolBed();
   const pool = bed.open("p1", 2);
   await bed.ready(pool, 2);

@@ -26,7 +26,7 @@ const PLAN: ContainerPlan = {
   enforcesDisk: false,
 };
 
-test("S0-46 S0-80 S0-82 limits, privileges and network are the strictest that work", () => {
+test("S0-46 S0-80 S0-82 S3-8 S3-38 S3-58 S3-59 limits, privileges and network are the strictest that work", () => {
   expect(toContainerOptions(SPEC, PLAN).HostConfig).toMatchObject({
     CapDrop: ["ALL"],
     CapAdd: ["SETUID", "SETGID", "SETPCAP", "KILL", "CHOWN"],
