@@ -25,7 +25,7 @@ const CHUNKS = [
   // core's deferred-*.ts, and loaded when it is first used; what stores are made of (*-store.ts) is not.
   [
     "core",
-    /\/(aido\/src\/(core\/(?!doctor\/|(agent|batch|job|ssh|workflow)\/(?!deferred-|[\w-]+-store\.))|stores\/|compose(?!\/(open-|api-operations|housekeeping))|log\/)|node_modules\/nanoid\/)/,
+    /\/(aido\/src\/(core\/(?!doctor\/|(agent|batch|job|ssh|workflow)\/(?!deferred-|[\w-]+-store\.))|stores\/|compose(?!\/(open-|agents|api-operations|housekeeping))|log\/)|node_modules\/nanoid\/)/,
   ],
   ["docker", comesWithDocker],
   ["local", /\/drivers\/local\//],

@@ -5,10 +5,25 @@ import { ServerBed, until } from "./server-bed.ts";
 
 const run = promisify(execFile);
 
+/** Says how often it was asked; `fail` makes it fail. */
+const AGENT = {
+  kind: "command",
+  argv: [
+    "sh",
+    "-c",
+    'echo >> turns; [ "$1" = fail ] && exit 3; echo "$1, turn $(wc -l < turns | tr -d " ")"',
+    "agent",
+    "{message}",
+  ],
+};
+
 /** Jobs and batches through the built server, with real sandboxes. */
 export function jobsSuite(driver: "local" | "docker"): void {
-  const start = () =>
-    ServerBed.start({ driver, env: { SIDECAR_IMAGE: driver === "docker" ? "aido-test:python" : "host" } });
+  const start = (env: Record<string, string> = {}) =>
+    ServerBed.start({
+      driver,
+      env: { SIDECAR_IMAGE: driver === "docker" ? "aido-test:python" : "host", ...env },
+    });
 
   describe(`jobs of the server, with the ${driver} driver`, () => {
     test("S2-2 S2-8 S2-10 S2-15 S2-24 S2-48 create, exec, stop, resume and delete; files and token stay", async () => {
@@ -42,6 +57,58 @@ export function jobsSuite(driver: "local" | "docker"): void {
       expect((await exec("true")).status).toBe(404);
       const { json } = await bed.get("/api/metrics");
       expect(json).toMatchObject({ total_jobs: 10, failed_jobs: 3, active_sandboxes: 0, peak_sandboxes: 1 });
+    });
+
+    test("S2-25 S2-26 S2-29 S2-30 S2-35 prompts and tasks go to the sandbox's agent, in sessions that go on", async () => {
+      await using bed = await start({ AIDO_AGENTS: JSON.stringify({ scripted: AGENT }) });
+      const template_request = { agent_identifier: "scripted" };
+      const { sandboxes } = (await bed.post("/api/jobs/20", { count: 3, template_request })).json;
+      const [{ sidecarUrl, token }] = sandboxes;
+      const prompted = await bed.post("/api/jobs/11", {
+        sidecar_url: sidecarUrl,
+        sidecar_token: token,
+        message: "one",
+      });
+      expect(prompted.json).toEqual({
+        success: true,
+        response: expect.stringContaining("one, turn 1"),
+        error: "",
+        traceId: expect.stringMatching(/./),
+        durationMs: expect.any(Number),
+        inputTokens: 0,
+        outputTokens: 0,
+      });
+      const task = { sidecar_url: sidecarUrl, sidecar_token: token, max_turns: 4 };
+      const first = (await bed.post("/api/jobs/12", { ...task, prompt: "two" })).json;
+      expect(first).toMatchObject({
+        success: true,
+        result: expect.stringContaining("two, turn 2"),
+        sessionId: expect.stringMatching(/./),
+      });
+      const session_id = first.sessionId;
+      const second = (await bed.post("/api/jobs/12", { ...task, prompt: "three", session_id })).json;
+      expect(second).toMatchObject({
+        result: expect.stringContaining("three, turn 3"),
+        sessionId: session_id,
+      });
+      const body = {
+        sidecar_urls: sandboxes.map(({ sidecarUrl }: { sidecarUrl: string }) => sidecarUrl),
+        sidecar_tokens: sandboxes.map(({ token }: { token: string }) => token),
+        prompt: "all",
+        parallel: true,
+        aggregation: "majority",
+      };
+      const { taskResults, aggregate } = (await bed.post("/api/jobs/21", body)).json;
+      expect(taskResults).toHaveLength(3);
+      expect(aggregate).toEqual({
+        aggregation: "majority",
+        success: true,
+        result: "all, turn 1",
+        from: [1, 2],
+      });
+      const failing = await bed.post("/api/jobs/12", { ...task, prompt: "fail" });
+      expect(failing.json).toMatchObject({ success: false, error: expect.stringMatching(/./) });
+      expect((await bed.get("/api/metrics")).json).toMatchObject({ total_jobs: 6, failed_jobs: 1 });
     });
 
     test("S2-31 S2-32 S2-33 a batch is made, used and collected, also from the command line", async () => {

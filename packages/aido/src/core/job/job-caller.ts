@@ -1,8 +1,8 @@
 import type { Progress } from "@aido/sdk";
 import type { CreatedSandbox, CreateSandbox, SandboxInfo } from "@aido/sdk/protocol";
 
-/** What a job needs to know of a sandbox that is there. */
-export type JobSandbox = Pick<SandboxInfo, "id" | "labels">;
+/** A sandbox that is there. */
+export type JobSandbox = Pick<SandboxInfo, "id">;
 
 /** On whose behalf a job runs: what it may see, and what it may have. */
 export interface JobCaller {

@@ -1,4 +1,4 @@
-import type { Execs, Sandboxes } from "@aido/sdk";
+import type { Agents, Execs, Sandboxes } from "@aido/sdk";
 import type { JobName, JobTypes, Parsed } from "@aido/sdk/protocol";
 import type { Activity } from "../activity/activity.ts";
 import type { BatchService } from "../batch/batch-service.ts";
@@ -33,29 +33,7 @@ export interface HandlerDeps {
 }
 
 /** What prompts and tasks need of the agents in sandboxes. */
-export interface JobAgents {
-  run(
-    sandboxId: string,
-    request: {
-      message: string;
-      identifier?: string | undefined;
-      sessionId?: string | undefined;
-      maxTurns?: number | undefined;
-      model?: string | undefined;
-      context?: Readonly<Record<string, unknown>> | undefined;
-      timeoutMs?: number | undefined;
-    },
-    options: { signal?: AbortSignal | undefined },
-  ): Promise<{
-    success: boolean;
-    response: string;
-    error: string | undefined;
-    traceId: string;
-    durationMs: number;
-    usage: { inputTokens: number; outputTokens: number };
-    sessionId: string;
-  }>;
-}
+export type JobAgents = Pick<Agents, "run">;
 
 export interface JobSnapshots {
   take(

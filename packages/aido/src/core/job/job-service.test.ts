@@ -28,7 +28,7 @@ function bed(changes: Partial<HandlerDeps> = {}) {
     isInternal: false,
     find: async (id) => {
       if (!id.startsWith("box")) throw new AidoError("CONTAINER_NOT_FOUND", "none");
-      return { id, labels: id === "box-coder" ? { "dev.aido.agent-identifier": "coder" } : {} };
+      return { id };
     },
     create: async (request) => {
       asked.push(["create", request]);
@@ -68,6 +68,7 @@ const answer = (changes: object = {}) => ({
   success: true,
   response: "42",
   error: undefined,
+  errorCode: undefined,
   traceId: "trace-1",
   durationMs: 7,
   usage: { inputTokens: 3, outputTokens: 5 },
@@ -84,7 +85,7 @@ describe("the agent's jobs", () => {
     };
     const { jobs, store } = bed({ agents: { run } });
     const result = await jobs.run(11, {
-      sidecarUrl: "http://h/sidecar/box-coder",
+      sidecarUrl: "http://h/sidecar/box",
       message: "what?",
       sessionId: "session-1",
       model: "m",
@@ -103,13 +104,12 @@ describe("the agent's jobs", () => {
     });
     const request = {
       message: "what?",
-      identifier: "coder",
       sessionId: "session-1",
       model: "m",
       context: { a: 1 },
       timeoutMs: 1000,
     };
-    expect(runs).toEqual([["box-coder", request]]);
+    expect(runs).toEqual([["box", request]]);
     const counted = { total_jobs: 1, failed_jobs: 0, total_input_tokens: 3, total_output_tokens: 5 };
     expect(await store.counters.read()).toMatchObject(counted);
   });

@@ -15,11 +15,7 @@ export function batchTask(deps: HandlerDeps & { agents: JobAgents }): JobHandler
         count: sandboxes.length,
         parallel: request.parallel,
         about: (position) => ({ sidecarUrl: request.sidecarUrls[position] ?? "" }),
-        work: (position, signal) => {
-          const sandbox = sandboxes[position];
-          if (sandbox === undefined) throw new Error("a batch has no more parts than sandboxes");
-          return askAgent(deps, sandbox, request, { signal });
-        },
+        work: (position, signal) => askAgent(deps, sandboxes[position]?.id ?? "", request, { signal }),
         counts: tokenCounts,
         suffices: ({ success }) => aggregation === "first" && success,
         aggregate: (items) => aggregate(aggregation, items),

@@ -7,9 +7,9 @@ type Deps = Pick<HandlerDeps, "tokens" | "activity"> & { agents: JobAgents };
 /** One turn: the agent's own limit of turns holds. */
 export function prompt(deps: Deps): JobHandler<"PROMPT"> {
   return async (request, context) => {
-    const sandbox = await findSidecar(deps, context, request);
+    const { id } = await findSidecar(deps, context, request);
     const asked = { ...request, prompt: request.message, maxTurns: 0 };
-    const { result, sessionId: _, ...rest } = await askAgent(deps, sandbox, asked, context);
+    const { result, sessionId: _, ...rest } = await askAgent(deps, id, asked, context);
     return { ...rest, response: result };
   };
 }

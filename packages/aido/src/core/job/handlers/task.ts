@@ -7,7 +7,7 @@ type Deps = Pick<HandlerDeps, "tokens" | "activity"> & { agents: JobAgents };
 /** Several turns; the answer names the session in which the agent goes on. */
 export function task(deps: Deps): JobHandler<"TASK"> {
   return async (request, context) => {
-    const sandbox = await findSidecar(deps, context, request);
-    return await askAgent(deps, sandbox, request, context);
+    const { id } = await findSidecar(deps, context, request);
+    return await askAgent(deps, id, request, context);
   };
 }
