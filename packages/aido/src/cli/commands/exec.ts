@@ -18,6 +18,7 @@ export interface ExecOptions {
   user?: string;
   timeout?: string;
   detach?: boolean;
+  autoResume?: boolean;
 }
 
 export async function exec(
@@ -58,6 +59,7 @@ function toRequest(context: CliContext, argv: readonly string[], options: ExecOp
     cwd: options.cwd,
     user: options.user,
     stdin: options.interactive ?? false,
+    autoResume: options.autoResume,
     timeoutMs: options.timeout === undefined ? undefined : parseDuration(options.timeout, "--timeout"),
   };
 }

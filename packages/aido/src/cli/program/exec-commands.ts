@@ -25,6 +25,7 @@ function declareExec(program: Command, act: Act): void {
     .option("-u, --user <user>", "who it runs as")
     .option("--timeout <duration>", "most time it may take, such as 30s")
     .option("-d, --detach", "print the exec's id and do not wait")
+    .option("--auto-resume", "start the sandbox first when it is stopped")
     .action((sandbox: string, command: string[], options: object) =>
       act({
         passesExitCode: true,
