@@ -21,6 +21,7 @@ import type {
 } from "./protocol/index.ts";
 import type { Reaper } from "./reaper.ts";
 import type { Runs } from "./runs.ts";
+import type { Ssh } from "./ssh.ts";
 
 /**
  * What every front end is written against. Core implements it in this process; the HTTP client implements
@@ -40,6 +41,7 @@ export interface Aido {
   /** Jobs, sandboxes, sessions, reaper and garbage collection in numbers, by name. */
   metrics(): Promise<Readonly<Record<string, number>>>;
   readonly agents: Agents;
+  readonly ssh: Ssh;
   close(): Promise<void>;
 }
 

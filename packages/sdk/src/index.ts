@@ -24,3 +24,4 @@ export * from "./reaper.ts";
 export * from "./run-exec.ts";
 export * from "./runs.ts";
 export * from "./snapshots.ts";
+export * from "./ssh.ts";

@@ -23,7 +23,7 @@ export interface CliContext {
   /** What this machine can do, per driver; a driver that does not answer is part of the answer. */
   doctor(): Promise<DoctorReport>;
   /** Starts the HTTP server of this machine. */
-  serve(flags: { host?: string; port?: string }): Promise<RunningServer>;
+  serve(flags: { host?: string; port?: string; sshPort?: string }): Promise<RunningServer>;
   /** The keys of this machine's server. */
   withKeys<Result>(work: (keys: ApiKeys) => Promise<Result>): Promise<Result>;
   /** The data directory of this machine as one file, and back into an empty one. */
@@ -37,6 +37,8 @@ export interface RunningServer {
   readonly url: string;
   readonly driver: string;
   readonly isGuarded: boolean;
+  /** `host:port`; undefined when it does not listen for SSH. */
+  readonly sshAddress: string | undefined;
   close(): Promise<void>;
 }
 

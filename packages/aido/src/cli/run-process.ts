@@ -84,6 +84,7 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
             dataDir: given.dataDir,
             "serve.host": flags.host,
             "serve.port": flags.port,
+            "serve.sshPort": flags.sshPort,
           },
         }).config;
         const logger = makeLogger(serving);

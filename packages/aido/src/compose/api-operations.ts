@@ -23,6 +23,7 @@ import { recordRoutes } from "../http/routes/records.ts";
 import { runRoutes } from "../http/routes/runs.ts";
 import { sandboxRoutes } from "../http/routes/sandboxes.ts";
 import { serverRoutes } from "../http/routes/server.ts";
+import { sshRoutes } from "../http/routes/ssh.ts";
 import { systemRoutes } from "../http/routes/system.ts";
 import { NO_AGENTS, type SidecarAgents } from "../http/sidecar/sidecar-agents.ts";
 import { sidecarRoutes } from "../http/sidecar/sidecar-routes.ts";
@@ -61,6 +62,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...historyRoutes(aido, aido.history),
     ...portRoutes(aido, deps.tokens),
     ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes, images: aido.images }),
+    ...sshRoutes(aido),
     ...jobRoutes(aido, { quota, known }),
     ...batchRoutes(aido),
     ...imageRoutes({ images: aido.images, builders: deps.imageBuilders }),

@@ -27,6 +27,7 @@ import { upgradeHandler } from "../http/streams/upgrades.ts";
 import type { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { apiOperations } from "./api-operations.ts";
 import { Housekeeping } from "./housekeeping.ts";
+import { type OpenSsh, openSsh } from "./open-ssh.ts";
 import { startUpkeep } from "./upkeep.ts";
 
 export interface OpenServer {
@@ -34,6 +35,8 @@ export interface OpenServer {
   readonly driver: string;
   /** Whether a key or token is asked for. */
   readonly isGuarded: boolean;
+  /** `host:port`; undefined when it does not listen for SSH. */
+  readonly sshAddress: string | undefined;
   /** Lets running requests end, then lets go of everything; sandboxes run on. */
   close(): Promise<void>;
 }
@@ -136,11 +139,19 @@ async function serve(
   // Opened without entries too: what a killed server has left in its pool is removed.
   pool = await aido.openPool(poolSpecs, store.pool);
   const { host, port } = config.serve;
-  const listening = startServer({ app, host, port, intercept, upgrade, logger, drainMs: DRAIN_MS });
-  const server = await listening.catch(async (thrown: unknown) => {
+  let ssh: OpenSsh | undefined;
+  const letGo = async () => {
+    await ssh?.close();
     await pool?.close();
     await housekeeping.stop();
     metrics.close();
+  };
+  const listen = async () => {
+    ssh = await openSsh({ aido, config, logger });
+    return startServer({ app, host, port, intercept, upgrade, logger, drainMs: DRAIN_MS });
+  };
+  const server = await listen().catch(async (thrown: unknown) => {
+    await letGo();
     throw thrown;
   });
   aido.address.listensOn(Number(new URL(server.url).port || 80));
@@ -149,13 +160,12 @@ async function serve(
     url: server.url,
     driver: aido.driver.name,
     isGuarded,
+    sshAddress: ssh?.address,
     close: async () => {
       drain.abort();
       ports.close();
       await Promise.all([server.drain(), ownPorts?.close()]);
-      await pool?.close();
-      await housekeeping.stop();
-      metrics.close();
+      await letGo();
       await audit.flush();
       await aido.close();
     },

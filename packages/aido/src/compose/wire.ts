@@ -46,6 +46,8 @@ export async function wire(
     bases,
     runners,
     registries,
+    ssh,
+    endpoints,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -69,6 +71,8 @@ export async function wire(
     import("../core/image/base-rule.ts"),
     import("../core/agent/agent-runner.ts"),
     import("./agents.ts"),
+    import("../core/ssh/ssh-service.ts"),
+    import("../core/ssh/endpoint-file.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -108,7 +112,21 @@ export async function wire(
     sandboxes: sandboxService,
     execs: tracked,
   });
-  const jobParts = { ...shared, config, processes, sandboxes: sandboxService, execs: tracked, agents };
+  const sshService = new ssh.SshService({
+    ...shared,
+    sandboxes: sandboxService,
+    endpoint: new endpoints.EndpointFile(dataDir.sshEndpoint, processes),
+    settled: (id) => history.settled(id),
+  });
+  const jobParts = {
+    ...shared,
+    config,
+    processes,
+    sandboxes: sandboxService,
+    execs: tracked,
+    agents,
+    ssh: sshService,
+  };
   return new core.CoreAido({
     sandboxes: sandboxService,
     execs: tracked,
@@ -136,6 +154,7 @@ export async function wire(
     }),
     evidence,
     ports: new ports.PortService({ ...shared, sandboxes: sandboxService }),
+    ssh: sshService,
     runs: new runs.RunService({
       ...shared,
       lifecycle: sandboxService,

@@ -7,6 +7,8 @@ import type { ImageBuilders, Values } from "./settings.ts";
 export interface ServeConfig {
   readonly host: string;
   readonly port: number;
+  readonly sshHost: string;
+  readonly sshPort: number | undefined;
   readonly rateLimit: number;
   readonly maxSandboxes: number;
   readonly maxBodyBytes: number;
@@ -132,6 +134,8 @@ export function toConfig(values: Values, cwd: string): Config {
     serve: Object.freeze({
       host: values["serve.host"],
       port: values["serve.port"],
+      sshHost: values["serve.sshHost"],
+      sshPort: values["serve.sshPort"],
       rateLimit: values["serve.rateLimit"],
       maxSandboxes: values["serve.maxSandboxes"],
       maxBodyBytes: values["serve.maxBody"],

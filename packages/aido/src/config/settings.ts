@@ -54,6 +54,8 @@ export interface Values extends ObjectValues {
   "reaper.snapshot": boolean;
   "serve.host": string;
   "serve.port": number;
+  "serve.sshHost": string;
+  "serve.sshPort": number | undefined;
   "serve.rateLimit": number;
   "serve.maxSandboxes": number;
   "serve.maxBody": number;
@@ -309,6 +311,17 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     default: 3000,
     description: "Port of `aido serve`; 0 takes a free one.",
     variables: { PORT: numberFrom(0, { whole: true }) },
+  },
+  "serve.sshHost": {
+    kind: text,
+    default: "127.0.0.1",
+    description: "Where `aido serve` listens for SSH clients, when it does.",
+  },
+  "serve.sshPort": {
+    kind: numberFrom(0, { whole: true }),
+    default: undefined,
+    description: "Port on which SSH clients log in to sandboxes; 0 takes a free one, none when unset.",
+    variables: { SIDECAR_SSH_PORT: numberFrom(0, { whole: true }) },
   },
   "serve.rateLimit": {
     kind: numberFrom(0, { whole: true }),

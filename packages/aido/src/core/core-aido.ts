@@ -16,6 +16,7 @@ import type { WarmPool } from "./pool/warm-pool.ts";
 import type { PortService } from "./ports/port-service.ts";
 import type { RunService } from "./run/run-service.ts";
 import type { SandboxService } from "./sandbox/sandbox-service.ts";
+import type { SshService } from "./ssh/ssh-service.ts";
 import type { Store } from "./store/store.ts";
 import type { Supervisors } from "./supervisor/supervisors.ts";
 
@@ -32,6 +33,7 @@ export interface CoreParts {
   readonly activity: Activity;
   readonly jobs: DeferredJobs;
   readonly reaper: Reaper;
+  readonly ssh: SshService;
   readonly supervisors: Supervisors;
   readonly openPool: (specs: readonly PoolSpec[], store: PoolStore) => Promise<WarmPool>;
   readonly recover: (sandboxId: string) => Promise<void>;
@@ -55,6 +57,7 @@ export class CoreAido implements Aido {
   readonly jobs: DeferredJobs;
   readonly batches: DeferredBatches;
   readonly reaper: Reaper;
+  readonly ssh: SshService;
   readonly driver: Driver;
   readonly store: Store;
   readonly address: PublicAddress;
@@ -77,6 +80,7 @@ export class CoreAido implements Aido {
     this.jobs = parts.jobs;
     this.batches = parts.jobs.batches;
     this.reaper = parts.reaper;
+    this.ssh = parts.ssh;
     this.driver = parts.driver;
     this.store = parts.store;
     this.address = parts.address;

@@ -17,6 +17,16 @@ export class DataDir {
     return join(this.root, "server.key");
   }
 
+  /** The private key by which SSH clients know the server. */
+  get sshHostKey(): string {
+    return join(this.root, "ssh_host_ed25519_key");
+  }
+
+  /** Where the server listens for SSH, while it does. */
+  get sshEndpoint(): string {
+    return join(this.root, "ssh.json");
+  }
+
   get evidence(): string {
     return join(this.root, "evidence");
   }

@@ -88,8 +88,9 @@ describe("who may do what", () => {
     for (const [method, path] of paths) {
       if (path.endsWith("/ws")) continue;
       const real = path.replace(":containerId", id).replace(":execId", run.json.id);
-      const body = method === "GET" ? undefined : BODIES[path.split("/").at(-1) ?? ""];
-      const query = /files|\/file$/.test(path) ? "?path=x" : "";
+      const body = method === "GET" || method === "DELETE" ? undefined : BODIES[path.split("/").at(-1) ?? ""];
+      const asksForKey = method === "DELETE" && path.endsWith("/ssh-keys");
+      const query = /files|\/file$/.test(path) ? "?path=x" : asksForKey ? "?key=SHA256:x" : "";
       const theirs = await bed.call(method, real + query, { key: other, ...(body && { body }) });
       const nobodys = await bed.call(method, real.replace(id, "zzzzzzzz") + query, {
         key: other,
@@ -197,6 +198,7 @@ const BODIES: Readonly<Record<string, object>> = {
   run: { message: "m" },
   stream: { message: "m" },
   cancel: {},
+  "ssh-keys": { publicKey: "ssh-ed25519 AAAA" },
   diff: { fromExecId: "a", toExecId: "b" },
   rollback: { executionId: "a" },
   timeout: { timeout: 5000 },

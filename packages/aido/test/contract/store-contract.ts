@@ -3,6 +3,7 @@ import type { ExecEnd } from "../../src/core/store/store.ts";
 import { execRecord, START, type StoreUnderTest, sandboxRecord } from "./records.ts";
 import { storeBatchContract } from "./store-batch-contract.ts";
 import { storeMetricsContract } from "./store-metrics-contract.ts";
+import { storeSshContract } from "./store-ssh-contract.ts";
 import { storeTierContract } from "./store-tier-contract.ts";
 import { claim, run, storeWorkContract } from "./store-work-contract.ts";
 
@@ -304,4 +305,5 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
   storeMetricsContract(name, open);
   storeTierContract(name, open);
   storeBatchContract(name, open);
+  storeSshContract(name, open);
 }

@@ -10,6 +10,7 @@ import { HttpJobs } from "./http-jobs.ts";
 import { HttpReaper } from "./http-reaper.ts";
 import { HttpRuns } from "./http-runs.ts";
 import { HttpSandboxes } from "./http-sandboxes.ts";
+import { HttpSsh } from "./http-ssh.ts";
 import { Transport, type TransportOptions } from "./transport.ts";
 
 /** What the server says of itself. */
@@ -34,6 +35,7 @@ export class HttpAido implements Aido {
   readonly batches: HttpBatches;
   readonly reaper: HttpReaper;
   readonly agents: HttpAgents;
+  readonly ssh: HttpSsh;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions) {
@@ -50,6 +52,7 @@ export class HttpAido implements Aido {
     this.batches = new HttpBatches(transport);
     this.reaper = new HttpReaper(transport);
     this.agents = new HttpAgents(transport);
+    this.ssh = new HttpSsh(transport);
   }
 
   get url(): string {

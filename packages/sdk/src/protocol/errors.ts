@@ -48,6 +48,7 @@ export const ERROR_CODES = {
   CONTAINER_REMOVAL_FAILED: "internal",
   CONTAINER_LOST: "unavailable",
   PORT_UNREACHABLE: "unavailable",
+  SSH_NOT_SERVED: "unavailable",
   IMAGE_NOT_FOUND: "not_found",
   IMAGE_PULL_FAILED: "unavailable",
   IMAGE_BUILD_FAILED: "invalid",

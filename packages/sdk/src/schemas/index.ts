@@ -12,4 +12,5 @@ export * from "./run.ts";
 export * from "./sandbox.ts";
 export * from "./server.ts";
 export * from "./sidecar.ts";
+export * from "./ssh.ts";
 export * from "./values.ts";

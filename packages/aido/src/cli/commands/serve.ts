@@ -3,6 +3,7 @@ import type { CliContext } from "../context.ts";
 export interface ServeOptions {
   host?: string;
   port?: string;
+  sshPort?: string;
 }
 
 /** Serves until a signal: the first lets running requests end, a second one quits at once. */
@@ -11,6 +12,9 @@ export async function serve(context: CliContext, options: ServeOptions): Promise
   await context.stderr.write(
     `Serving on ${server.url} with the driver ${server.driver}. API: ${server.url}/docs\n`,
   );
+  if (server.sshAddress !== undefined) {
+    await context.stderr.write(`Taking SSH logins on ${server.sshAddress}.\n`);
+  }
   if (!server.isGuarded) {
     await context.stderr.write("No keys are set: whoever reaches this address may do everything.\n");
   }

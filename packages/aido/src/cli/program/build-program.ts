@@ -10,6 +10,7 @@ import { declareJobCommands } from "./job-commands.ts";
 import { declareRunCommands } from "./run-commands.ts";
 import { declareSandboxCommands } from "./sandbox-commands.ts";
 import { declareServerCommands } from "./server-commands.ts";
+import { declareSshCommands } from "./ssh-commands.ts";
 
 /** The whole command line as declarations. Nothing here does work: see `Act`. */
 export function buildProgram(version: string, act: Act): Command {
@@ -33,6 +34,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareHistoryCommands(program, act);
   declareJobCommands(program, act);
   declareImageCommands(program, act);
+  declareSshCommands(program, act);
   declareServerCommands(program, act);
   declareBackupCommands(program, act);
   declareAboutCommands(program, act);

@@ -12,12 +12,14 @@ export function declareServerCommands(program: Command, act: Act): void {
       "where to listen (default: 127.0.0.1); others need a key, see `aido key create`",
     )
     .option("--port <number>", "which port (default: 3000); 0 takes a free one")
+    .option("--ssh-port <number>", "take SSH logins to sandboxes on this port; 0 takes a free one")
     .action((options: object) =>
       act({ run: async (context) => (await import("../commands/serve.ts")).serve(context, options) }),
     );
   examples(serve, [
     ["aido serve", "on http://127.0.0.1:3000"],
     ["aido serve --host 0.0.0.0 --port 8080", "for others; needs a key"],
+    ["aido serve --ssh-port 2222", "SSH clients log in to sandboxes too"],
   ]);
   const metrics = program
     .command("metrics")

@@ -10,6 +10,7 @@ import type {
   Reaper,
   Runs,
   Sandboxes,
+  Ssh,
 } from "@aido/sdk";
 import {
   AidoError,
@@ -32,6 +33,7 @@ export interface FakeBackendParts {
   reaper?: Partial<Reaper>;
   metrics?: Readonly<Record<string, number>>;
   agents?: Partial<Agents>;
+  ssh?: Partial<Ssh>;
   evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
 }
 
@@ -55,6 +57,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     reaper: only("reaper", parts.reaper),
     metrics: async () => parts.metrics ?? {},
     agents: only("agents", parts.agents),
+    ssh: only("ssh", parts.ssh),
     close: () => Promise.resolve(),
   };
 }

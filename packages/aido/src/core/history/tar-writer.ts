@@ -26,14 +26,14 @@ export function tarEnd(): Buffer {
 }
 
 /** `length key=value\n`, where length counts itself. */
-function paxRecord(key: string, value: string): Buffer {
+export function paxRecord(key: string, value: string): Buffer {
   const rest = ` ${key}=${value}\n`;
   let length = rest.length + 1;
   while (String(length).length + rest.length !== length) length = String(length).length + rest.length;
   return Buffer.from(`${length}${rest}`, "latin1");
 }
 
-function header(member: { name: string; type: string; size: number; mode: number; at: Date }): Buffer {
+export function header(member: { name: string; type: string; size: number; mode: number; at: Date }): Buffer {
   const block = Buffer.alloc(BLOCK);
   const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, "0")}\0`;
   block.write(member.name, 0, "latin1");
@@ -50,7 +50,7 @@ function header(member: { name: string; type: string; size: number; mode: number
   return block;
 }
 
-function padded(content: Buffer): Buffer {
+export function padded(content: Buffer): Buffer {
   const over = content.length % BLOCK;
   return over === 0 ? content : Buffer.concat([content, Buffer.alloc(BLOCK - over)]);
 }

@@ -47,9 +47,10 @@ export interface JobSnapshots {
   ): Promise<{ url: string; sha256: string; bytes: number; createdAt: Date }>;
 }
 
-/** Log-in by key, for sandboxes that are made with one. */
+/** Log-in by key. An empty user name is the sandbox's own user. */
 export interface JobSsh {
-  /** Where sandboxes are logged in to. */
-  readonly port: number;
-  provision(sandboxId: string, username: string, publicKey: string): Promise<unknown>;
+  /** Where sandboxes are logged in to; undefined when no server listens for it. */
+  port(): Promise<number | undefined>;
+  addKey(sandboxId: string, key: { publicKey: string; username?: string | undefined }): Promise<unknown>;
+  removeKey(sandboxId: string, key: { key: string; username?: string | undefined }): Promise<boolean>;
 }

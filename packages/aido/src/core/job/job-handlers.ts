@@ -9,12 +9,14 @@ import { sandboxDelete } from "./handlers/sandbox-delete.ts";
 import { sandboxResume } from "./handlers/sandbox-resume.ts";
 import { sandboxSnapshot } from "./handlers/sandbox-snapshot.ts";
 import { sandboxStop } from "./handlers/sandbox-stop.ts";
+import { sshProvision } from "./handlers/ssh-provision.ts";
+import { sshRevoke } from "./handlers/ssh-revoke.ts";
 import { task } from "./handlers/task.ts";
 import type { HandlerDeps, JobHandlers } from "./job-handler.ts";
 
 /** Every job this aido does, one file each. */
 export function jobHandlers(deps: HandlerDeps): JobHandlers {
-  const { agents, snapshots } = deps;
+  const { agents, snapshots, ssh } = deps;
   return {
     SANDBOX_CREATE: sandboxCreate(deps),
     SANDBOX_STOP: sandboxStop(deps),
@@ -30,5 +32,6 @@ export function jobHandlers(deps: HandlerDeps): JobHandlers {
     BATCH_CREATE: batchCreate(deps),
     BATCH_EXEC: batchExec(deps),
     BATCH_COLLECT: batchCollect(deps),
+    ...(ssh && { SSH_PROVISION: sshProvision({ ...deps, ssh }), SSH_REVOKE: sshRevoke({ ...deps, ssh }) }),
   };
 }

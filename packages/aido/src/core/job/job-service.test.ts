@@ -244,10 +244,8 @@ describe("the snapshot's job", () => {
 });
 
 describe("making a sandbox with SSH", () => {
-  test("S2-90 the key is provisioned for root, and the port is answered", async () => {
-    const keys: unknown[] = [];
-    const provision = async (...args: unknown[]) => void keys.push(args);
-    const { jobs } = bed({ ssh: { port: 2222, provision } });
+  test("S2-90 the key is provisioned for the sandbox's own user, and the port is answered", async () => {
+    const { jobs, keys } = sshJobs();
     const result = await jobs.run(0, { sshEnabled: true, sshPublicKey: " ssh-ed25519 AAAA \n" });
     expect(result).toEqual({
       sandboxId: "box-new",
@@ -255,21 +253,47 @@ describe("making a sandbox with SSH", () => {
       token: TOKEN,
       sshPort: 2222,
     });
-    expect(keys).toEqual([["box-new", "root", "ssh-ed25519 AAAA"]]);
+    expect(keys).toEqual([["box-new", { publicKey: " ssh-ed25519 AAAA \n" }]]);
     expect(await jobs.run(0, { sshEnabled: true })).toMatchObject({ sshPort: 2222 });
     expect(await jobs.run(0, { sshPublicKey: "ssh-ed25519 AAAA" })).toMatchObject({ sshPort: null });
     expect(keys).toHaveLength(1);
   });
 
   test("S2-90 a sandbox whose key is refused is not left behind, and without an SSH server none is made", async () => {
-    const provision = () => Promise.reject(new AidoError("VALIDATION_ERROR", "bad key"));
-    const { jobs, asked } = bed({ ssh: { port: 2222, provision } });
+    const addKey = () => Promise.reject(new AidoError("VALIDATION_ERROR", "bad key"));
+    const { jobs, asked } = bed({ ssh: { port: async () => 2222, addKey, removeKey: async () => false } });
     await expect(jobs.run(0, { sshEnabled: true, sshPublicKey: "x" })).rejects.toThrow("bad key");
     expect(asked.at(-1)).toEqual(["destroy", "box-new"]);
     const without = bed();
     await expect(without.jobs.run(0, { sshEnabled: true })).rejects.toMatchObject({ code: "UNSUPPORTED" });
     expect(without.asked).toEqual([]);
   });
+
+  test("S2-103 S2-104 keys are provisioned and revoked by whoever has the sandbox's token", async () => {
+    const { jobs, keys } = sshJobs();
+    const request = { sidecar_url: "http://h/sidecar/box", username: "", public_key: "ssh-ed25519 AAAA" };
+    const named = { ...request, sidecar_token: TOKEN };
+    expect(await jobs.runAny(40, named)).toEqual({
+      sandboxId: "box",
+      username: "",
+      provisioned: true,
+      sshPort: 2222,
+    });
+    expect(await jobs.runAny("SSH_REVOKE", named)).toEqual({ sandboxId: "box", username: "", revoked: true });
+    expect(keys).toEqual([
+      ["box", { username: "", publicKey: "ssh-ed25519 AAAA" }],
+      ["box", { username: "", key: "ssh-ed25519 AAAA" }],
+    ]);
+    const wrong = jobs.runAny(41, { ...request, sidecar_token: "wrong" });
+    await expect(wrong).rejects.toMatchObject({ code: "FORBIDDEN" });
+    expect(keys).toHaveLength(2);
+  });
+
+  function sshJobs() {
+    const keys: unknown[] = [];
+    const keep = async (...args: unknown[]) => keys.push(args) > 0;
+    return { ...bed({ ssh: { port: async () => 2222, addKey: keep, removeKey: keep } }), keys };
+  }
 
   test("S2-66 S2-90 a destination for snapshots in the metadata becomes the sandbox's own", async () => {
     const { jobs, asked } = bed();

@@ -13,6 +13,7 @@ import type { AgentSessionStore } from "../agent/agent-session-store.ts";
 import type { BatchStore } from "../batch/batch-store.ts";
 import type { Mount } from "../driver/driver.ts";
 import type { CounterStore, Counts, SandboxTotals } from "../metrics/counters.ts";
+import type { SshKeyStore } from "../ssh/ssh-key-store.ts";
 import type { TierFields } from "../tier/tier-fields.ts";
 
 /** Where records live. The driver is the truth about what runs, the store about what should. */
@@ -27,6 +28,7 @@ export interface Store {
   readonly counters: CounterStore;
   readonly jobs: JobStore;
   readonly batches: BatchStore;
+  readonly sshKeys: SshKeyStore;
   close(): Promise<void>;
 }
 

@@ -18,6 +18,7 @@ import { MemoryJobs } from "./memory-jobs.ts";
 import { MemoryLeases } from "./memory-leases.ts";
 import { MemoryPool } from "./memory-pool.ts";
 import { MemorySandboxes } from "./memory-sandboxes.ts";
+import { MemorySshKeys } from "./memory-ssh-keys.ts";
 
 /** Records of one process, gone with it. For tests and throw-away use. */
 export class MemoryStore implements Store {
@@ -32,6 +33,7 @@ export class MemoryStore implements Store {
   readonly jobs = new MemoryJobs(this.counters);
   readonly batches = new MemoryBatches(this.counters);
   readonly pool: MemoryPool;
+  readonly sshKeys: MemorySshKeys;
 
   constructor() {
     this.sandboxes = new MemorySandboxes(this.counters, (id) => {
@@ -39,12 +41,14 @@ export class MemoryStore implements Store {
       this.runs.drop(id);
       this.claims.drop(id);
       this.agentSessions.drop(id);
+      this.sshKeys.drop(id);
     });
     this.pool = new MemoryPool(this.sandboxes);
     const exists = (id: string) => this.sandboxes.has(id);
     this.execs = new MemoryExecs(exists);
     this.runs = new MemoryRuns(exists);
     this.agentSessions = new MemoryAgentSessions(exists);
+    this.sshKeys = new MemorySshKeys(exists);
   }
 
   async close(): Promise<void> {}

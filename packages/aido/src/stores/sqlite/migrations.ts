@@ -233,4 +233,17 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (sandbox_id, session_id)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE ssh_keys (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    username TEXT NOT NULL,
+    type TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    public_key TEXT NOT NULL,
+    comment TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    UNIQUE (sandbox_id, username, fingerprint)
+  ) STRICT;
+  `,
 ];

@@ -14,6 +14,7 @@ import { SqliteLeases } from "./sqlite-leases.ts";
 import { SqlitePool } from "./sqlite-pool.ts";
 import { SqliteRuns } from "./sqlite-runs.ts";
 import { SqliteSandboxes } from "./sqlite-sandboxes.ts";
+import { SqliteSshKeys } from "./sqlite-ssh-keys.ts";
 
 /** Records in one SQLite file, safe for several processes at once. */
 export class SqliteStore implements Store {
@@ -31,6 +32,7 @@ export class SqliteStore implements Store {
   readonly audit: SqliteAudit;
   readonly idempotency: SqliteIdempotency;
   readonly pool: SqlitePool;
+  readonly sshKeys: SqliteSshKeys;
   readonly #connection: SqliteConnection;
 
   /** Raises DATA_DIR_NOT_WRITABLE, DISK_FULL, STORE_TOO_NEW or STORE_UNAVAILABLE. */
@@ -50,6 +52,7 @@ export class SqliteStore implements Store {
     this.counters = new SqliteCounters(this.#connection);
     this.jobs = new SqliteJobs(this.#connection);
     this.batches = new SqliteBatches(this.#connection);
+    this.sshKeys = new SqliteSshKeys(this.#connection);
   }
 
   /** A copy as it is at one moment, while others read and write. The file must not exist. */

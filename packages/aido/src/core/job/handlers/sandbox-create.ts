@@ -8,8 +8,6 @@ import {
 import type { HandlerDeps, JobContext, JobHandler } from "../job-handler.ts";
 import { toCreateSandbox } from "../to-create-sandbox.ts";
 
-const SSH_USER = "root";
-
 type Deps = Pick<HandlerDeps, "ssh" | "sandboxes">;
 
 export function sandboxCreate(deps: Deps): JobHandler<"SANDBOX_CREATE"> {
@@ -24,19 +22,19 @@ export async function createOne(
   labels: Readonly<Record<string, string>> = {},
 ): Promise<SandboxCreateResult> {
   const wanted = toCreateSandbox(request);
-  if (request.sshEnabled && deps.ssh === undefined) throw withoutSsh();
+  const port = request.sshEnabled ? await deps.ssh?.port() : undefined;
+  if (request.sshEnabled && port === undefined) throw withoutSsh();
   const sandbox = await caller.create({ ...wanted, labels: { ...wanted.labels, ...labels } }, { signal });
-  if (!request.sshEnabled || deps.ssh === undefined) return toResult(sandbox, null);
-  if (request.sshPublicKey.trim() !== "") {
+  if (request.sshEnabled && request.sshPublicKey.trim() !== "") {
     try {
-      await deps.ssh.provision(sandbox.id, SSH_USER, request.sshPublicKey.trim());
+      await deps.ssh?.addKey(sandbox.id, { publicKey: request.sshPublicKey });
     } catch (thrown) {
       // Nobody would learn its token any more.
       await deps.sandboxes.destroy(sandbox.id);
       throw thrown;
     }
   }
-  return toResult(sandbox, deps.ssh.port);
+  return toResult(sandbox, port ?? null);
 }
 
 function toResult(sandbox: CreatedSandbox, sshPort: number | null): SandboxCreateResult {
@@ -50,7 +48,7 @@ function toResult(sandbox: CreatedSandbox, sshPort: number | null): SandboxCreat
 
 function withoutSsh(): AidoError {
   return new AidoError("UNSUPPORTED", "This aido has no SSH server", {
-    hint: "Leave ssh_enabled out, or let a server with SSH make the sandbox.",
+    hint: "Leave ssh_enabled out, or start the server with `aido serve --ssh-port 2222`.",
     details: { field: "sshEnabled" },
   });
 }

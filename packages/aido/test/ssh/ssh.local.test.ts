@@ -1,0 +1,3 @@
+import { sshContract } from "./ssh-contract.ts";
+
+sshContract({ driver: "local", image: "bash" });
