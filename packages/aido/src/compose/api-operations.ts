@@ -1,3 +1,4 @@
+import type { Agents } from "@aido/sdk";
 import type { ImageBuilders } from "../config/settings.ts";
 import type { IdempotencyStore } from "../core/access/idempotency.ts";
 import type { CoreAido } from "../core/core-aido.ts";
@@ -25,7 +26,6 @@ import { sandboxRoutes } from "../http/routes/sandboxes.ts";
 import { serverRoutes } from "../http/routes/server.ts";
 import { sshRoutes } from "../http/routes/ssh.ts";
 import { systemRoutes } from "../http/routes/system.ts";
-import { NO_AGENTS, type SidecarAgents } from "../http/sidecar/sidecar-agents.ts";
 import { sidecarRoutes } from "../http/sidecar/sidecar-routes.ts";
 
 export interface ApiDeps {
@@ -37,7 +37,8 @@ export interface ApiDeps {
   metrics: HttpMetrics;
   tokens: PortTokens;
   maxBodyBytes: number;
-  agents?: SidecarAgents;
+  /** Aido's own when absent. */
+  agents?: Agents;
   imageBuilders: ImageBuilders;
   pool: () => readonly PoolState[];
   failing: () => Promise<readonly string[]>;
@@ -72,7 +73,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...sidecarRoutes({
       aido,
       known,
-      agents: deps.agents ?? NO_AGENTS,
+      agents: deps.agents ?? aido.agents,
       maxBodyBytes: deps.maxBodyBytes,
       runningExecs: async (sandboxId) => (await aido.store.execs.running(sandboxId)).map(({ id }) => id),
     }),

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HttpAido } from "@aido/sdk";
+import { type Agents, HttpAido } from "@aido/sdk";
 import type { Hono } from "hono";
 import { apiOperations } from "../../src/compose/api-operations.ts";
 import { wire } from "../../src/compose/wire.ts";
@@ -23,7 +23,6 @@ import { HttpMetrics } from "../../src/http/metrics.ts";
 import type { Operation } from "../../src/http/operation.ts";
 import { sandboxQuota } from "../../src/http/quota.ts";
 import { TokenBuckets } from "../../src/http/rate-limiter.ts";
-import type { SidecarAgents } from "../../src/http/sidecar/sidecar-agents.ts";
 import { StreamLogger } from "../../src/log/stream-logger.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 
@@ -38,7 +37,7 @@ export interface ApiBedOptions extends FakeDriverOptions {
   /** As a configuration file has them. */
   settings?: Readonly<Record<string, unknown>>;
   corsOrigins?: readonly string[];
-  agents?: SidecarAgents;
+  agents?: Agents;
   imageBuilders?: ImageBuilders;
   env?: Readonly<Record<string, string>>;
 }

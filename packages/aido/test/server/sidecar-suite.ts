@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SidecarClient } from "@aido/sdk";
 import { describe, expect, test } from "vitest";
+import { readEvents } from "./read-events.ts";
 import { ServerBed, until } from "./server-bed.ts";
 
 const UUID = /^sandbox-[0-9a-f-]{36}$/;
@@ -142,6 +143,38 @@ export function sidecarSuite(driver: "local" | "docker"): void {
       const { sidecarUrl } = (await bed.get(`/api/sandbox/${id}`)).json;
       const next = new SidecarClient({ url: new URL(sidecarUrl).origin, token });
       expect((await next.exec({ command: "echo three" })).stdout).toBe("three\n");
+    });
+
+    test("S2-25 S2-26 S2-135 an agent in the sandbox is given messages and its session goes on", async () => {
+      const argv = ["sh", "-c", 'echo "$1" >> said; echo "$(wc -l < said) in $(pwd)"', "sh", "{message}"];
+      await using bed = await start({ AIDO_AGENTS: JSON.stringify({ default: { kind: "command", argv } }) });
+      const { url, token, client } = await sidecar(bed);
+      const first = await client.runAgent({ message: "one" });
+      expect(first).toMatchObject({ success: true, error: undefined });
+      expect(first.response).toContain("1 in /home/agent");
+      const second = await client.runAgent({
+        message: "two",
+        sessionId: first.sessionId,
+        maxTurns: 3,
+        timeoutMs: 30_000,
+      });
+      expect(second).toMatchObject({ success: true, sessionId: first.sessionId });
+      expect(second.response).toContain("2 in /home/agent");
+      const reply = await fetch(`${url}/agents/run/stream`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({ message: "three" }),
+      });
+      const events = await readEvents(reply);
+      expect(events[0]?.event).toBe("start");
+      expect(events.slice(-2)).toMatchObject([
+        { event: "result", data: { success: true, finalText: expect.stringContaining("3 in") } },
+        { event: "done" },
+      ]);
+      const none = await client
+        .runAgent({ message: "x", identifier: "nobody" })
+        .catch((thrown: unknown) => thrown);
+      expect(String(none)).toContain("HTTP 500");
     });
 
     test("S2-70 the token is in no log, no evidence, no audit entry, no record and not in the sandbox", async () => {

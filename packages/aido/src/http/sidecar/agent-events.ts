@@ -1,5 +1,5 @@
+import type { AgentEvent } from "@aido/sdk/protocol";
 import type { ServerEvent } from "../streams/event-stream.ts";
-import type { SidecarAgentEvent } from "./sidecar-agents.ts";
 
 /** A part is sent whole with each change, so it must not grow without end: its text goes on in a new one. */
 const MAX_PART_CHARS = 16 * 1024;
@@ -9,7 +9,7 @@ const TOOL_STATUS = { running: "running", done: "completed", failed: "error" } a
 export class AgentEvents {
   readonly #parts = new Map<string, { id: string; text: string; number: number }>();
 
-  toWire(event: SidecarAgentEvent): ServerEvent {
+  toWire(event: AgentEvent): ServerEvent {
     switch (event.type) {
       case "start": {
         const { type, ...data } = event;

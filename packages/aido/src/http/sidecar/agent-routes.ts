@@ -1,3 +1,5 @@
+import type { Agents } from "@aido/sdk";
+import type { AgentEvent } from "@aido/sdk/protocol";
 import {
   sidecarAgentBody,
   sidecarAgentReply,
@@ -9,11 +11,11 @@ import { errorBody, wireError } from "../error-reply.ts";
 import type { Operation } from "../operation.ts";
 import { eventStream, type ServerEvent } from "../streams/event-stream.ts";
 import { AgentEvents } from "./agent-events.ts";
-import { type SidecarAgentEvent, type SidecarAgents, toAgentRequest } from "./sidecar-agents.ts";
+import { toAgentRequest } from "./agent-request.ts";
 import { sandboxIdOf, sidecarOperation } from "./sidecar-operation.ts";
 
 /** A client that leaves cancels its run: nobody else would hear of it. */
-export function agentRoutes(agents: SidecarAgents): Operation[] {
+export function agentRoutes(agents: Agents): Operation[] {
   return [
     sidecarOperation({
       id: "listSidecarAgents",
@@ -90,8 +92,8 @@ export function agentRoutes(agents: SidecarAgents): Operation[] {
 }
 
 async function* passOn(
-  first: IteratorResult<SidecarAgentEvent>,
-  events: AsyncIterator<SidecarAgentEvent>,
+  first: IteratorResult<AgentEvent>,
+  events: AsyncIterator<AgentEvent>,
   over: AbortController,
   signal: AbortSignal,
 ): AsyncGenerator<ServerEvent> {

@@ -1,21 +1,22 @@
-import { AidoError } from "@aido/sdk/protocol";
+import type { Agents } from "@aido/sdk";
+import { type AgentEvent, type AgentRequest, AidoError } from "@aido/sdk/protocol";
 import { sidecarAgentReply, sidecarAgentsReply } from "@aido/sdk/schemas";
 import { expect, test } from "vitest";
 import { readEvents } from "../../../test/server/read-events.ts";
 import { SidecarBed } from "../../../test/server/sidecar-bed.ts";
 import { AgentEvents } from "./agent-events.ts";
-import type { SidecarAgentEvent, SidecarAgentRequest, SidecarAgents } from "./sidecar-agents.ts";
 
 const RESULT = {
   success: true,
   response: "done",
   error: undefined,
+  errorCode: undefined,
   traceId: "t1",
   durationMs: 12,
   usage: { inputTokens: 3, outputTokens: 4 },
   sessionId: "s1",
 };
-const EVENTS: readonly SidecarAgentEvent[] = [
+const EVENTS: readonly AgentEvent[] = [
   { type: "start", identifier: "default", sessionId: "s1", traceId: "t1" },
   { type: "text", id: "p", text: "do" },
   { type: "toolCall", id: "c", name: "bash", status: "running", input: { command: "ls" } },
@@ -26,11 +27,19 @@ const EVENTS: readonly SidecarAgentEvent[] = [
 ];
 
 /** An agent that plays the events, and notes what it was asked. */
-function scripted(changes: Partial<SidecarAgents> = {}) {
-  const asked: { sandbox: string; request: SidecarAgentRequest }[] = [];
+function scripted(changes: Partial<Agents> = {}) {
+  const asked: { sandbox: string; request: AgentRequest }[] = [];
   const cancelled: (string | undefined)[] = [];
-  const agents: SidecarAgents = {
-    list: async () => [{ identifier: "default", displayName: "Default", description: "Plays a script" }],
+  const agents: Agents = {
+    list: async () => [
+      {
+        identifier: "default",
+        displayName: "Default",
+        description: "Plays a script",
+        kind: "command",
+        isDefault: true,
+      },
+    ],
     run: async (sandbox, request) => {
       asked.push({ sandbox, request });
       return RESULT;
@@ -50,8 +59,9 @@ test("S2-25 a prompt is given to the agent and its answer comes in both shapes",
   await using bed = await SidecarBed.open({ agents });
   const reply = await bed.post("/agents/run", { identifier: "default", message: "hi" });
   expect(reply.status).toBe(200);
+  const { errorCode: _, ...told } = RESULT;
   expect(sidecarAgentReply.parse(reply.json)).toEqual({
-    ...RESULT,
+    ...told,
     error: null,
     data: { finalText: "done", metadata: { sessionId: "s1", traceId: "t1" } },
   });
@@ -69,7 +79,7 @@ test("S2-26 a task has its session, model, turns, context and time", async () =>
     context: { repo: "x" },
     timeoutMs: 60_000,
   });
-  expect(result).toEqual(RESULT);
+  expect({ ...result, errorCode: undefined }).toEqual(RESULT);
   expect(asked[0]?.request).toEqual({
     identifier: "default",
     message: "build",
@@ -89,17 +99,19 @@ test("S2-26 an agent that fails is an answer; the reason is text", async () => {
   expect([reply.status, reply.json]).toMatchObject([200, { success: false, error: "it gave up" }]);
 });
 
-test("S2-26 without a backend it is status 500 with a code and a message", async () => {
+test("S2-26 an agent that the sandbox has not got is status 500 with a code and a message", async () => {
   await using bed = await SidecarBed.open();
-  for (const path of ["/agents/run", "/agents/run/stream"]) {
-    const reply = await bed.post(path, { message: "hi" });
-    expect(reply.status).toBe(500);
-    expect(reply.json).toMatchObject({
-      success: false,
-      error: { code: expect.any(String), message: expect.any(String) },
-    });
-  }
-  expect((await bed.get("/agents")).json).toEqual({ agents: [], count: 0 });
+  const reply = await bed.post("/agents/run", { message: "hi" });
+  expect([reply.status, reply.json]).toMatchObject([
+    500,
+    { success: false, error: { code: "AGENT_UNAVAILABLE", message: expect.any(String) } },
+  ]);
+  const unknown = await bed.post("/agents/run", { identifier: "nobody", message: "hi" });
+  expect([unknown.status, unknown.json.error.code]).toEqual([500, "AGENT_NOT_FOUND"]);
+  const refused = await bed.post("/agents/run/stream", { identifier: "nobody", message: "hi" });
+  expect([refused.status, refused.json.success]).toEqual([500, false]);
+  const begun = await readEvents(await bed.fetch("POST", "/agents/run/stream", { body: { message: "hi" } }));
+  expect(begun.at(-1)).toMatchObject({ event: "error", data: { code: "AGENT_UNAVAILABLE" } });
 });
 
 test("S2-26 what happens is streamed: start, parts as they grow, tools, the result, done", async () => {

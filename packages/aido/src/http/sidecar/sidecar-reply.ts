@@ -1,8 +1,8 @@
-import type { AidoError } from "@aido/sdk/protocol";
+import type { AidoError, ErrorCode } from "@aido/sdk/protocol";
 import { errorBody, errorReply } from "../error-reply.ts";
 
 /** What existing clients of the sidecar API take for "there is nothing that could do this". */
-const NO_BACKEND: ReadonlySet<string> = new Set(["AGENT_UNAVAILABLE", "AGENT_NOT_FOUND", "UNSUPPORTED"]);
+const NO_BACKEND: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["AGENT_UNAVAILABLE", "AGENT_NOT_FOUND"]);
 
 /** As `errorReply`, in the shape of the sidecar API: `{"success": false, "error": {"code", "message"}}`. */
 export function sidecarErrorReply(
