@@ -3,18 +3,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AidoProcess } from "./aido-process.ts";
 
-/** `aido serve` with the local driver on a data directory of its own. Disposing ends all that runs on it. */
+/** `aido serve` with one driver on a data directory of its own. Disposing ends all that runs on it. */
 export class AidoServer implements AsyncDisposable {
   readonly #directory: string;
+  readonly #driver: string;
   #process: AidoProcess | undefined;
   #url = "";
 
-  private constructor(directory: string) {
+  private constructor(directory: string, driver: string) {
     this.#directory = directory;
+    this.#driver = driver;
   }
 
-  static async start(): Promise<AidoServer> {
-    const server = new AidoServer(await mkdtemp(join(tmpdir(), "aido-served-")));
+  static async start(driver = "local"): Promise<AidoServer> {
+    const server = new AidoServer(await mkdtemp(join(tmpdir(), "aido-served-")), driver);
     try {
       await server.#serve("0");
       return server;
@@ -72,7 +74,7 @@ export class AidoServer implements AsyncDisposable {
   #run(argv: readonly string[]): AidoProcess {
     const { PATH, HOME } = process.env;
     const data = join(this.#directory, "data");
-    return new AidoProcess(["--driver", "local", "--data-dir", data, ...argv], {
+    return new AidoProcess(["--driver", this.#driver, "--data-dir", data, ...argv], {
       cwd: this.#directory,
       env: { PATH, HOME },
     });

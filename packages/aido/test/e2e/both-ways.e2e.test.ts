@@ -6,26 +6,54 @@ import { AidoServer } from "./aido-server.ts";
 import { Project } from "./project.ts";
 import { onTerminal } from "./terminal.ts";
 
-let server: AidoServer;
+const servers = new Map<string, AidoServer>();
+const server = (driver = "local"): AidoServer => {
+  const running = servers.get(driver);
+  if (running === undefined) throw new Error(`no server with the driver ${driver}`);
+  return running;
+};
 beforeAll(async () => {
-  server = await AidoServer.start();
+  for (const driver of ["local", "docker"]) servers.set(driver, await AidoServer.start(driver));
 });
 afterAll(async () => {
-  await server[Symbol.asyncDispose]();
+  for (const running of servers.values()) await running[Symbol.asyncDispose]();
 });
 
 type Files = Readonly<Record<string, string>>;
-const WAYS: [string, (files?: Files) => Promise<Project>][] = [
-  ["in this process", (files) => Project.make("local", files)],
-  ["over a server", (files) => Project.on(server.url, files)],
+interface Way {
+  way: string;
+  driver: string;
+  make: (files?: Files) => Promise<Project>;
+  /** An image for sandboxes, and one that has Python and bash. */
+  image: string;
+  runtime: string;
+}
+const IMAGES = {
+  local: { image: "host", runtime: "host" },
+  docker: { image: "aido-test:busybox", runtime: "aido-test:python" },
+};
+const PRIVILEGED: [string[], number, string][] = [
+  [["create", "--image", "host", "--dangerous-allow-privileged"], 9, "UNSUPPORTED"],
+  [["image", "build", "--base", "host", "--pip", "x"], 9, "UNSUPPORTED"],
 ];
+const WAYS: Way[] = (["local", "docker"] as const).flatMap((driver) => [
+  { way: "in this process", driver, make: (files) => Project.make(driver, files), ...IMAGES[driver] },
+  {
+    way: "over a server",
+    driver,
+    make: (files) => Project.on(server(driver).url, files, driver),
+    ...IMAGES[driver],
+  },
+]);
 
 interface Entry {
   execId: string;
   files: string[];
 }
 
-describe.each(WAYS)("every command works %s:", (way, make) => {
+describe.each(WAYS)("S3-2 every command works $way, on $driver:", ({ way, driver, make, image, runtime }) => {
+  const run = driver === "docker" ? ["run", "--image", runtime] : ["run"];
+
   test("create, inspect, ls, ttl, stats, rm", async () => {
     await using project = await make();
     const id = await project.create(
@@ -149,7 +177,7 @@ describe.each(WAYS)("every command works %s:", (way, make) => {
       "hello.py":
         "import sys\nprint('hello')\nprint('warn', file=sys.stderr)\nopen('/outputs/report.txt', 'w').write('42\\n')\nsys.exit(3)\n",
     });
-    const outcome = await project.aido(["run", "hello.py"]);
+    const outcome = await project.aido([...run, "hello.py"]);
     expect(outcome).toMatchObject({ code: 3, stdout: "hello\n" });
     expect(outcome.stderr).toContain("warn\n");
     expect(outcome.stderr).toContain("report.txt");
@@ -157,14 +185,13 @@ describe.each(WAYS)("every command works %s:", (way, make) => {
     expect((await project.ok(["outputs"])).stdout).toBe("report.txt\n");
     await project.ok(["outputs", "--to", "results"]);
     expect(await project.read("results", "report.txt")).toBe("42\n");
-    const summary = JSON.parse((await project.aido(["run", "hello.py", "--json"])).stdout);
+    const summary = JSON.parse((await project.aido([...run, "hello.py", "--json"])).stdout);
     expect(summary).toMatchObject({ status: "failed", exitCode: 3, outputFiles: ["report.txt"] });
   });
 
   test("a spec's sandbox gets its inputs, runs its steps in order, and is found by its name", async () => {
     await using project = await make({
-      "sandbox.yaml":
-        "name: demo\nruntime: bash\nttl: 5m\ninputs:\n  - data/*.txt\noutputs:\n  - sum.txt\nenv:\n  WHO: me\nsteps:\n  - name: first\n    task: one.sh\n  - name: second\n    task: two.sh\n",
+      "sandbox.yaml": `name: demo\nruntime: ${driver === "docker" ? runtime : "bash"}\nttl: 5m\ninputs:\n  - data/*.txt\noutputs:\n  - sum.txt\nenv:\n  WHO: me\nsteps:\n  - name: first\n    task: one.sh\n  - name: second\n    task: two.sh\n`,
       "data/in.txt": "20\n",
       "data/more.txt": "22\n",
       "one.sh": "echo one $WHO; cat /inputs/data/*.txt > /work/all; exit 0\n",
@@ -183,7 +210,7 @@ describe.each(WAYS)("every command works %s:", (way, make) => {
 
   test("an interrupted run ends its task and says so with its exit code", async () => {
     await using project = await make({ "t.sh": "echo ready; sleep 60; echo never\n" });
-    await using running = project.start(["run", "t.sh"]);
+    await using running = project.start([...run, "t.sh"]);
     await running.until("ready");
     running.child.kill("SIGINT");
     expect(await running.end()).toMatchObject({ code: 130, stdout: "ready\n" });
@@ -231,9 +258,9 @@ describe.each(WAYS)("every command works %s:", (way, make) => {
     [["logs", "nothere1"], 4, "CONTAINER_NOT_FOUND"],
     [["history", "nothere1"], 4, "CONTAINER_NOT_FOUND"],
     [["outputs"], 4, "CONTAINER_NOT_FOUND"],
-    [["create", "--image", "host", "--name", "../x"], 2, "VALIDATION_ERROR"],
-    [["create", "--image", "host", "--isolation", "kata"], 9, "ISOLATION_UNAVAILABLE"],
-    [["create", "--image", "host", "--dangerous-allow-privileged"], 9, "UNSUPPORTED"],
+    [["create", "--image", image, "--name", "../x"], 2, "VALIDATION_ERROR"],
+    [["create", "--image", image, "--isolation", "kata"], 9, "ISOLATION_UNAVAILABLE"],
+    ...(driver === "docker" ? [] : PRIVILEGED),
   ])("%j fails with its code", async (argv, code, name) => {
     await using project = await make();
     const outcome = await project.aido([...argv, "--json"]);
@@ -246,27 +273,52 @@ describe.each(WAYS)("every command works %s:", (way, make) => {
   test("a name that is taken is refused", async () => {
     await using project = await make();
     await project.create("--name", "web");
-    const outcome = await project.aido(["create", "--image", "host", "--name", "web", "--json"]);
+    const outcome = await project.aido(["create", "--image", image, "--name", "web", "--json"]);
     expect(outcome.code).toBe(5);
     expect(JSON.parse(outcome.stdout)).toMatchObject({ error: { code: "CONTAINER_NAME_TAKEN" } });
   });
 
+  test("S3-85 images are listed, built once, used and removed", async ({ skip }) => {
+    skip(driver !== "docker", "this driver has no images");
+    const marker = randomBytes(8).toString("hex");
+    await using project = await make({
+      "tool/Dockerfile": `FROM ${image}\nENV MARKER=${marker}\nCOPY hello.sh /opt/\n`,
+      "tool/hello.sh": "echo hello from an image",
+    });
+    const build = ["image", "build", "--name", "e2e", "tool"];
+    const built = await project.json<{ ref: string; isCached: boolean }>(build);
+    try {
+      expect(built).toMatchObject({ isCached: false, ref: expect.stringMatching(/^aido\.local\/e2e:/) });
+      expect(await project.json(build)).toMatchObject({ ref: built.ref, isCached: true });
+      const { images } = await project.json<{ images: { ref: string }[] }>(["image", "list"]);
+      expect(images.map(({ ref }) => ref)).toEqual(expect.arrayContaining([image, built.ref]));
+      expect((await project.ok(["image", "pull", image])).stdout).toBe(`${image}\n`);
+      const id = (await project.ok(["create", "--image", built.ref, "--quiet"])).stdout.trim();
+      expect((await project.ok(["exec", id, "sh", "/opt/hello.sh"])).stdout).toBe("hello from an image\n");
+      expect(await project.aido(["image", "rm", built.ref])).toMatchObject({ code: 5 });
+      await project.ok(["rm", id]);
+    } finally {
+      await project.ok(["image", "rm", built.ref]);
+    }
+    expect(await project.aido(["image", "rm", image])).toMatchObject({ code: 3 });
+  });
+
   test("nothing is left in the user's directory but what was asked for", async () => {
     await using project = await make({ "t.sh": "echo hi" });
-    await project.ok(["run", "t.sh"]);
+    await project.ok([...run, "t.sh"]);
     expect(existsSync(project.path(".aido"))).toBe(way === "in this process");
   });
 });
 
 test("doctor over a server says what the server can do", async () => {
-  await using project = await Project.on(server.url);
+  await using project = await Project.on(server().url);
   const report = await project.json<{ checks: { message: string }[] }>(["doctor"]);
   expect(report).toMatchObject({ ok: true, driver: "local" });
-  expect(report.checks.map(({ message }) => message).join("\n")).toContain(server.url);
+  expect(report.checks.map(({ message }) => message).join("\n")).toContain(server().url);
 });
 
 test.each([[["serve"]], [["key", "list"]]])("%j refuses a server", async (argv) => {
-  await using project = await Project.on(server.url);
+  await using project = await Project.on(server().url);
   const outcome = await project.aido(argv);
   expect(outcome).toMatchObject({ code: 9, stderr: expect.stringContaining("this machine only") });
 });

@@ -25,9 +25,13 @@ export class Project implements AsyncDisposable {
     return Project.#fill(driver, ["--driver", driver], files);
   }
 
-  /** Whose commands all go to a server that has the local driver. */
-  static async on(url: string, files: Readonly<Record<string, string>> = {}): Promise<Project> {
-    return Project.#fill("local", ["--server", url], files);
+  /** Whose commands all go to a server that has the given driver. */
+  static async on(
+    url: string,
+    files: Readonly<Record<string, string>> = {},
+    driver = "local",
+  ): Promise<Project> {
+    return Project.#fill(driver, ["--server", url], files);
   }
 
   static async #fill(

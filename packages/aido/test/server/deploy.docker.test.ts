@@ -1,0 +1,126 @@
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
+import { docker } from "../backends/docker-cli.ts";
+import { freePort } from "../backends/registry.ts";
+import { until } from "./server-bed.ts";
+
+const run = promisify(execFile);
+const ROOT = new URL("../../../../", import.meta.url).pathname;
+const IMAGE = `aido-test:deploy-${process.pid}`;
+const USER = 10_001;
+
+interface Service {
+  read_only: boolean;
+  cap_drop: string[];
+  security_opt: string[];
+  tmpfs: string[];
+  volumes: string[];
+}
+
+let directory = "";
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "aido-deploy-"));
+  await buildImage(join(directory, "context"));
+});
+
+afterAll(async () => {
+  await docker(["rmi", IMAGE]).catch(() => undefined);
+  rmSync(directory, { recursive: true, force: true });
+});
+
+test("S3-62 the server runs as a container, as its compose file says: no root, no capability, read-only", async () => {
+  const service: Service = parse(readFileSync(join(ROOT, "deploy/compose.yaml"), "utf8")).services.aido;
+  expect(service).toMatchObject({ read_only: true, cap_drop: ["ALL"] });
+  expect(service.volumes).toEqual([
+    "/var/run/docker.sock:/var/run/docker.sock",
+    "/var/lib/aido:/var/lib/aido",
+  ]);
+  const data = join(directory, "data");
+  mkdirSync(data, { mode: 0o700 });
+  await run("chown", [`${USER}:${USER}`, data]);
+  const socket = "/var/run/docker.sock";
+  const { stdout: group } = await run("stat", ["-c", "%g", socket]);
+  const options = [
+    "--read-only",
+    ...service.cap_drop.flatMap((name) => ["--cap-drop", name]),
+    ...service.security_opt.flatMap((option) => ["--security-opt", option]),
+    ...service.tmpfs.flatMap((path) => ["--tmpfs", path]),
+    ...["--group-add", group.trim(), "-v", `${socket}:${socket}`, "-v", `${data}:${data}`],
+    ...["-e", `AIDO_DATA_DIR=${data}`],
+  ];
+  const key = await docker(["run", "--rm", ...options, IMAGE, "key", "create", "me"]);
+  const port = await freePort();
+  const name = `aido-deploy-${process.pid}`;
+  await docker(["run", "-d", "--name", name, "-p", `127.0.0.1:${port}:3000`, ...options, IMAGE]);
+  const ask = async (method: string, path: string, body?: object) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return (await response.json()) as Record<string, string>;
+  };
+  try {
+    await until("it is ready", async () =>
+      ask("GET", "/ready").then(
+        ({ status }) => status === "ok",
+        () => false,
+      ),
+    );
+    expect(await docker(["exec", name, "id", "-u"])).toBe(String(USER));
+    const { containerId } = await ask("POST", "/api/sandbox", { image: "aido-test:busybox" });
+    const command = ["sh", "-c", "echo it works; id -u"];
+    const result = await ask("POST", "/api/sandbox/exec", { containerId, command });
+    expect(result).toMatchObject({ status: "success", stdout: expect.stringMatching(/^it works\n[1-9]/) });
+    expect(await ask("DELETE", `/api/sandbox/${containerId}`)).toEqual({ status: "deleted", containerId });
+  } finally {
+    await docker(["rm", "-f", "-v", name]);
+  }
+});
+
+test("S3-62 a data directory that its user cannot write is told with what to do", async () => {
+  const data = join(directory, "closed");
+  mkdirSync(data, { mode: 0o700 });
+  const options = ["-v", `${data}:${data}`, "-e", `AIDO_DATA_DIR=${data}`];
+  await expect(docker(["run", "--rm", ...options, IMAGE, "key", "list"])).rejects.toThrow(
+    `install -d -o ${USER} -g ${USER} -m 0700 ${data}`,
+  );
+});
+
+/** The last stage of deploy/Dockerfile with what is built here, on a base that needs no registry. */
+async function buildImage(context: string): Promise<void> {
+  const { stdout } = await run("npm", ["ls", "--omit=dev", "--all", "--parseable"], { cwd: ROOT });
+  const own = ["package.json", "packages/sdk", "packages/aido", "deploy/entrypoint.sh"];
+  const libraries = stdout
+    .split("\n")
+    .filter((path) => path.includes("/node_modules/"))
+    .map((path) => path.slice(ROOT.length));
+  for (const path of [...own, ...libraries.filter((path) => !/^node_modules\/(aido|@aido)/.test(path))]) {
+    cpSync(join(ROOT, path), join(context, path), {
+      recursive: true,
+      verbatimSymlinks: true,
+      filter: (source) => !/\/packages\/[^/]+\/(src|test)(\/|$)/.test(source),
+    });
+  }
+  cpSync(process.execPath, join(context, "node"));
+  const links = ["node_modules/aido", "node_modules/@aido/sdk"];
+  mkdirSync(join(context, "node_modules/@aido"), { recursive: true });
+  for (const path of links) cpSync(join(ROOT, path), join(context, path), { verbatimSymlinks: true });
+  const last =
+    readFileSync(join(ROOT, "deploy/Dockerfile"), "utf8")
+      .split(/^FROM .*$/m)
+      .at(-1) ?? "";
+  const stage = last
+    .replace(/apt-get update[\s\S]*?lists\/\* \\\n && /, "")
+    .replaceAll("COPY --from=build /src/", "COPY ");
+  expect(stage).not.toContain("apt-get");
+  const dockerfile = `FROM aido-test:node\nCOPY node /usr/local/bin/node\n${stage}`;
+  writeFileSync(join(context, "Dockerfile"), dockerfile);
+  await docker(["build", "-q", "-t", IMAGE, context]);
+}
