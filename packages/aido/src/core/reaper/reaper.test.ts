@@ -115,8 +115,8 @@ describe("an idle sandbox", () => {
     const { id } = await bed.sandboxes.create(IDLE);
     await bed.clock.advance(11 * MINUTE);
     const states: (string | undefined)[] = [];
-    const snapshot = async (sandboxId: string) => {
-      states.push((await bed.store.sandboxes.get(sandboxId))?.state);
+    const snapshot = async (record: { id: string }) => {
+      states.push((await bed.store.sandboxes.get(record.id))?.state);
       throw new AidoError("RUNTIME_UNAVAILABLE", "no object store");
     };
     expect((await reap(bed, { snapshot })).idle).toEqual([id]);

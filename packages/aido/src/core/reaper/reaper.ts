@@ -11,8 +11,8 @@ import { IdleJudge, type IdleJudgeDeps } from "./idle-judge.ts";
 export interface ReaperDeps extends IdleJudgeDeps {
   readonly sandboxes: Pick<SandboxService, "stop" | "expireOne">;
   readonly logger: Logger;
-  /** Uploads what the sandbox holds, before it is stopped as idle; when that is wanted. */
-  readonly snapshot?: ((sandboxId: string, signal?: AbortSignal) => Promise<unknown>) | undefined;
+  /** Uploads what the sandbox holds, before it is stopped as idle; when that is wanted. It must not count as a use. */
+  readonly snapshot?: ((record: SandboxRecord, signal?: AbortSignal) => Promise<unknown>) | undefined;
   /** Milliseconds that pass whatever the time of day does. */
   readonly passedMs?: (() => number) | undefined;
 }
@@ -141,13 +141,16 @@ export class SandboxReaper implements Reaper {
   }
 
   /** Its files stay when it is stopped, so a snapshot that fails is said and loses nothing. */
-  async #keep({ id }: SandboxRecord, signal: AbortSignal | undefined): Promise<void> {
+  async #keep(record: SandboxRecord, signal: AbortSignal | undefined): Promise<void> {
     try {
-      await this.#deps.snapshot?.(id, signal);
+      await this.#deps.snapshot?.(record, signal);
     } catch (thrown) {
       signal?.throwIfAborted();
       const { code, message } = toAidoError(thrown);
-      this.#deps.logger.warn({ event: "sandbox.snapshot", sandboxId: id, code, message }, "No snapshot");
+      this.#deps.logger.warn(
+        { event: "sandbox.snapshot", sandboxId: record.id, code, message },
+        "No snapshot",
+      );
     }
   }
 
