@@ -1,8 +1,11 @@
+import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { CoreAido } from "../../src/core/core-aido.ts";
 import { type AidoUnderTest, openPlace, output } from "../contract/aido-contract.ts";
 
 export interface IdleUnderTest extends AidoUnderTest {
+  /** As `image`, with Python. */
+  readonly python: string;
   /** Behind aido's back: the container is gone, or runs again. */
   removeContainer(aido: CoreAido, id: string): Promise<void>;
   startContainer(aido: CoreAido, id: string): Promise<void>;
@@ -10,6 +13,14 @@ export interface IdleUnderTest extends AidoUnderTest {
   foreign(): Promise<AsyncDisposable & { isRunning(): Promise<boolean> }>;
 }
 
+/** Goes on in the background, of no command: it listens and waits for a byte. */
+const LISTEN = `import socket, os
+s = socket.create_server(("127.0.0.1", 8090))
+if os.fork(): os._exit(0)
+fd = os.open(os.devnull, os.O_RDWR)
+for n in (0, 1, 2): os.dup2(fd, n)
+s.accept()[0].recv(1)
+`;
 const IDLE = { idleTimeoutMs: 60_000, ttlMs: 600_000 };
 
 /** Unused sandboxes with a real driver and a real store beneath them. */
@@ -54,6 +65,22 @@ export function idleContract(under: IdleUnderTest): void {
       }
       expect(await aido.reaper.reap()).toMatchObject({ idle: [quiet.id], busy: [busy.id] });
       expect(await aido.sandboxes.get(busy.id)).toMatchObject({ state: "running" });
+    });
+
+    test("are in use while a connection to one of their ports is open", async () => {
+      await using place = openPlace(under);
+      const aido = await place.open();
+      const { id } = await aido.sandboxes.create({ ...IDLE, image: under.python });
+      expect(await output(aido, id, ["python3", "-c", LISTEN])).toBe("");
+      await aido.store.execs.removeAll(id);
+      const connection = await aido.ports.dial(id, 8090);
+      await unusedFor(aido, id, 120_000);
+      expect(await aido.reaper.reap()).toMatchObject({ idle: [], failed: [] });
+      const closed = once(connection, "close");
+      connection.destroy();
+      await closed;
+      await unusedFor(aido, id, 120_000);
+      expect(await aido.reaper.reap()).toMatchObject({ idle: [id] });
     });
 
     test("S2-61 are destroyed at the end of their life", async () => {

@@ -5,6 +5,7 @@ import { idleContract } from "./idle-contract.ts";
 idleContract({
   driver: "docker",
   image: "aido-test:busybox",
+  python: "aido-test:python",
   removeContainer: async (aido, id) => {
     await docker(["rm", "-f", (await aido.driver.inspect(id))?.containerId ?? ""]);
   },

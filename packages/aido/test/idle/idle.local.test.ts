@@ -5,6 +5,7 @@ import { idleContract } from "./idle-contract.ts";
 idleContract({
   driver: "local",
   image: "bash",
+  python: "bash",
   removeContainer: (aido, id) => aido.driver.remove(id),
   startContainer: (aido, id) => aido.driver.start(id),
   foreign: async () => {
