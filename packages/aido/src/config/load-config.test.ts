@@ -64,6 +64,15 @@ describe("the configuration", () => {
     expect(place.load({ env: { AIDO_URL: "http://x:1", AIDO_DRIVER: "" } }).config.server).toBe("http://x:1");
   });
 
+  test("S2-108 SIDECAR_SSH_PORT says where SSH is listened for; without it nothing listens", () => {
+    using place = configPlace();
+    expect(place.load({ env: {} }).config.serve).toMatchObject({ sshPort: undefined, sshHost: "127.0.0.1" });
+    expect(place.load({ env: { SIDECAR_SSH_PORT: "22" } }).config.serve.sshPort).toBe(22);
+    const both = { SIDECAR_SSH_PORT: "22", AIDO_SERVE_SSH_PORT: "2222" };
+    expect(place.load({ env: both }).config.serve.sshPort).toBe(2222);
+    expect(() => place.load({ env: { SIDECAR_SSH_PORT: "ssh" } })).toThrow(/SIDECAR_SSH_PORT/);
+  });
+
   test("S2-105 to S2-116 has the operator's variables with their defaults", () => {
     using place = configPlace();
     const { sidecar, reaper, requestTimeoutMs, dockerHost } = place.load({ env: {} }).config;
