@@ -44,8 +44,7 @@ export async function wire(
     reapers,
     images,
     bases,
-    runners,
-    registries,
+    agencies,
     ssh,
     endpoints,
     nanoid,
@@ -69,8 +68,7 @@ export async function wire(
     import("../core/reaper/reaper.ts"),
     import("../core/image/image-service.ts"),
     import("../core/image/base-rule.ts"),
-    import("../core/agent/agent-runner.ts"),
-    import("./agents.ts"),
+    import("../core/agent/deferred-agents.ts"),
     import("../core/ssh/ssh-service.ts"),
     import("../core/ssh/endpoint-file.ts"),
     import("nanoid"),
@@ -106,12 +104,10 @@ export async function wire(
   const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });
   const history = new histories.HistoryService({ ...shared, sandboxes: sandboxService });
   const tracked = new tracking.TrackedExecs(execService, history, sandboxService);
-  const agents = new runners.AgentRunner({
-    ...shared,
-    registry: registries.agentRegistry(config),
-    sandboxes: sandboxService,
-    execs: tracked,
-  });
+  const agentParts = { ...shared, sandboxes: sandboxService, execs: tracked };
+  const agents = new agencies.DeferredAgents(async () =>
+    (await import("./open-agents.ts")).openAgents(config, agentParts),
+  );
   const sshService = new ssh.SshService({
     ...shared,
     sandboxes: sandboxService,

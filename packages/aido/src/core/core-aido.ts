@@ -1,7 +1,7 @@
 import type { Aido, Reaper } from "@aido/sdk";
 import type { PublicAddress } from "./access/public-address.ts";
 import type { Activity } from "./activity/activity.ts";
-import type { AgentRunner } from "./agent/agent-runner.ts";
+import type { DeferredAgents } from "./agent/deferred-agents.ts";
 import type { Driver } from "./driver/driver.ts";
 import type { EvidenceLog } from "./evidence/evidence-log.ts";
 import type { FileService } from "./files/file-service.ts";
@@ -28,7 +28,7 @@ export interface CoreParts {
   readonly images: ImageService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
-  readonly agents: AgentRunner;
+  readonly agents: DeferredAgents;
   readonly ports: PortService;
   readonly activity: Activity;
   readonly jobs: DeferredJobs;
@@ -51,7 +51,7 @@ export class CoreAido implements Aido {
   readonly images: ImageService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
-  readonly agents: AgentRunner;
+  readonly agents: DeferredAgents;
   readonly ports: PortService;
   readonly activity: Activity;
   readonly jobs: DeferredJobs;

@@ -1,4 +1,5 @@
 import type { AgentEvent, AgentRequest } from "@aido/sdk/protocol";
+import { AcpAdapter } from "../../src/agents/acp/acp-adapter.ts";
 import { ClaudeAdapter } from "../../src/agents/claude/claude-adapter.ts";
 import { CommandAdapter } from "../../src/agents/command/command-adapter.ts";
 import type { AgentDefinition } from "../../src/core/agent/agent-adapter.ts";
@@ -51,7 +52,7 @@ export async function runnerBed(
     adapters: {
       command: async () => new CommandAdapter(),
       claude: async () => new ClaudeAdapter(),
-      acp: async () => new CommandAdapter(),
+      acp: async () => new AcpAdapter(),
     },
   });
   const make = (host: Host) =>

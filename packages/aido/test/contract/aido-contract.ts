@@ -12,6 +12,8 @@ export interface AidoUnderTest {
   readonly driver: "docker" | "local";
   /** With a shell and the usual small programs. */
   readonly image: string;
+  /** Besides, as a configuration file has them. */
+  readonly settings?: Readonly<Record<string, unknown>>;
 }
 
 /** What aido in one process does with a real driver beneath it. */
@@ -109,14 +111,14 @@ export async function output(
 }
 
 /** Every sandbox that a test leaves is destroyed with the directory. */
-export function openPlace({ driver, image }: AidoUnderTest) {
+export function openPlace({ driver, image, settings }: AidoUnderTest) {
   const parent = mkdtempSync(join(tmpdir(), "aido-compose-"));
   const root = join(parent, "data");
   const opened: CoreAido[] = [];
   const { config } = loadConfig({
     env: { XDG_CONFIG_HOME: "/nowhere", DOCKER_HOST: process.env["DOCKER_HOST"] },
     cwd: parent,
-    flags: { driver, dataDir: root, defaultImage: image, agentPath: agentPath() },
+    flags: { driver, dataDir: root, defaultImage: image, agentPath: agentPath(), ...settings },
   });
   const logger = new StreamLogger({
     level: "silent",

@@ -1,12 +1,17 @@
-import { AidoError } from "@aido/sdk/protocol";
 import type { AgentSetting } from "../config/agent-settings.ts";
 import type { Config } from "../config/config.ts";
 import type { AgentDefinition } from "../core/agent/agent-adapter.ts";
 import { AgentRegistry } from "../core/agent/agent-registry.ts";
+import { AgentRunner, type AgentRunnerDeps } from "../core/agent/agent-runner.ts";
 import { KNOWN_AGENTS } from "../core/agent/known-agents.ts";
 
+/** Agents on the services they use. */
+export function openAgents(config: Config, deps: Omit<AgentRunnerDeps, "registry">): AgentRunner {
+  return new AgentRunner({ ...deps, registry: agentRegistry(config) });
+}
+
 /** The agents that aido knows, and those of the settings over them. */
-export function agentRegistry(config: Pick<Config, "agents" | "defaultAgent">): AgentRegistry {
+function agentRegistry(config: Pick<Config, "agents" | "defaultAgent">): AgentRegistry {
   const own = Object.entries(config.agents ?? {}).map(([identifier, agent]) =>
     toDefinition(identifier, agent),
   );
@@ -17,9 +22,7 @@ export function agentRegistry(config: Pick<Config, "agents" | "defaultAgent">): 
     adapters: {
       command: async () => new (await import("../agents/command/command-adapter.ts")).CommandAdapter(),
       claude: async () => new (await import("../agents/claude/claude-adapter.ts")).ClaudeAdapter(),
-      acp: () => {
-        throw new AidoError("UNSUPPORTED", "Agents of the kind acp cannot be run yet");
-      },
+      acp: async () => new (await import("../agents/acp/acp-adapter.ts")).AcpAdapter(),
     },
   });
 }

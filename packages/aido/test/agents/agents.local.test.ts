@@ -1,0 +1,3 @@
+import { agentsContract } from "./agents-contract.ts";
+
+agentsContract({ driver: "local", image: "bash" });
