@@ -1,0 +1,177 @@
+import { randomBytes } from "node:crypto";
+import type { RestoreSnapshot, SnapshotInfo, Snapshots, TakeSnapshot } from "@aido/sdk";
+import { AidoError, isAidoError } from "@aido/sdk/protocol";
+import type { Clock } from "../clock.ts";
+import type { EvidenceSink } from "../evidence/evidence-sink.ts";
+import { parseAddress, printableAddress } from "../object-store/object-address.ts";
+import type { ObjectStores } from "../object-store/object-stores.ts";
+import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
+import type { SandboxRecord } from "../store/store.ts";
+import type { Supervisors } from "../supervisor/supervisors.ts";
+import { compress, SNAPSHOT_NAME } from "./codec.ts";
+import type { SnapshotManifest } from "./manifest.ts";
+import { packSnapshot } from "./pack-snapshot.ts";
+import { SandboxTrees } from "./sandbox-trees.ts";
+import { unpackSnapshot } from "./unpack-snapshot.ts";
+
+/** Where services inside a sandbox keep what is theirs. */
+const STATE_DIRECTORY = "/var/lib/sidecar";
+const STAGE = ".aido-restore-";
+
+export interface SnapshotServiceDeps {
+  readonly stores: ObjectStores;
+  /** The operator's own place, ending with a slash; undefined when there is none. */
+  readonly prefix: string | undefined;
+  /** Of the files, before compression; 0 means no limit. */
+  readonly maxBytes: number;
+  readonly sandboxes: SandboxResolver;
+  readonly supervisors: Supervisors;
+  readonly evidence: EvidenceSink;
+  readonly clock: Clock;
+  /** Until what was done before is in the history: a change made now belongs to what comes after. */
+  readonly settled?: ((sandboxId: string) => Promise<void> | undefined) | undefined;
+}
+
+/** Takes sandboxes' files out as objects and puts them back. Nothing of a sandbox is replaced before all is verified. */
+export class SnapshotService implements Snapshots {
+  readonly #deps: SnapshotServiceDeps;
+
+  constructor(deps: SnapshotServiceDeps) {
+    this.#deps = deps;
+  }
+
+  /** Where a snapshot goes that names no destination; undefined when the operator keeps none. */
+  destinationOf(sandboxId: string): string | undefined {
+    const { prefix } = this.#deps;
+    return prefix === undefined ? undefined : `${prefix}${sandboxId}/${SNAPSHOT_NAME}`;
+  }
+
+  /** Written by aido beneath the operator's prefix, and so aido's to remove. */
+  isOperatorManaged(url: string): boolean {
+    return this.#deps.stores.isOperatorManaged(url);
+  }
+
+  async take(sandbox: string, options: TakeSnapshot = {}): Promise<SnapshotInfo> {
+    return await this.takeFrom(await this.#deps.sandboxes.resolveRunning(sandbox), options);
+  }
+
+  async restore(sandbox: string, url: string, options: RestoreSnapshot = {}): Promise<void> {
+    await this.restoreTo(await this.#deps.sandboxes.resolveRunning(sandbox), url, options);
+  }
+
+  /** Whatever state the record is in: its supervisor must answer. */
+  async takeFrom(record: SandboxRecord, options: TakeSnapshot = {}): Promise<SnapshotInfo> {
+    const { includeWorkspace = true, includeState = false, signal, onProgress } = options;
+    if (!includeWorkspace && !includeState) {
+      throw new AidoError("VALIDATION_ERROR", "A snapshot must hold the workspace, the state or both", {
+        details: { field: "includeWorkspace" },
+      });
+    }
+    const url = this.#destination(record, options.destination);
+    const { store, key } = await this.#deps.stores.locate(url);
+    const createdAt = this.#deps.clock.now();
+    onProgress?.(`Packing the files of ${record.id}`);
+    const plain = packSnapshot({
+      trees: new SandboxTrees(this.#deps.supervisors.get(record), signal),
+      workspace: includeWorkspace ? record.workdir : undefined,
+      state: includeState ? STATE_DIRECTORY : undefined,
+      about: {
+        sandboxId: record.id,
+        image: record.image,
+        workdir: record.workdir,
+        createdAt: createdAt.toISOString(),
+      },
+      maxBytes: this.#deps.maxBytes,
+    });
+    const { bytes, sha256 } = await store.put(key, compress(plain), { signal });
+    await this.#tell(record, "snapshot.taken", { url: printableAddress(url), bytes, sha256 });
+    return { url, sha256, bytes, createdAt };
+  }
+
+  /** Whatever state the record is in: its supervisor must answer. */
+  async restoreTo(record: SandboxRecord, url: string, options: RestoreSnapshot = {}): Promise<void> {
+    const { sha256, signal, onProgress } = options;
+    this.#mustBeFor(record, url);
+    const { store, key } = await this.#deps.stores.locate(url);
+    const object = await store.get(key, { signal });
+    await this.#deps.settled?.(record.id);
+    const trees = new SandboxTrees(this.#deps.supervisors.get(record), signal);
+    const { maxBytes } = this.#deps;
+    const stage = `${STAGE}${randomBytes(6).toString("hex")}`;
+    onProgress?.(`Unpacking the snapshot in ${record.id}`);
+    let manifest: SnapshotManifest;
+    try {
+      manifest = await unpackSnapshot(object, {
+        sha256,
+        maxBytes,
+        workspace: (archive) => trees.unpack(record.workdir, `${stage}/new`, archive),
+      });
+      // It lies where the sandbox's user may not stage anything, so it is unpacked when it is known to be whole.
+      if (manifest.state !== null) {
+        const again = await store.get(key, { signal });
+        const state = (archive: AsyncIterable<Uint8Array>) => trees.unpack("/", STATE_DIRECTORY, archive);
+        await unpackSnapshot(again, { sha256, maxBytes, state });
+      }
+    } catch (thrown) {
+      await this.#clear(trees, record, stage);
+      throw thrown;
+    }
+    if (manifest.workspace !== null) await trees.replace(record.workdir, stage);
+    else await this.#clear(trees, record, stage);
+    await this.#tell(record, "snapshot.restored", { url: printableAddress(url), sha256 });
+  }
+
+  /** Only the operator's own objects are ever removed: true when this was one. Idempotent. */
+  async remove(url: string, signal?: AbortSignal): Promise<boolean> {
+    if (!this.isOperatorManaged(url)) return false;
+    const { store, key } = await this.#deps.stores.locate(url);
+    await store.remove(key, { signal });
+    return true;
+  }
+
+  #destination(record: SandboxRecord, given: string | undefined): string {
+    if (given === undefined || given === "") {
+      const own = this.destinationOf(record.id);
+      if (own !== undefined) return own;
+      throw new AidoError("VALIDATION_ERROR", "There is no destination for the snapshot", {
+        hint: "Name one, or let the operator set AIDO_SNAPSHOT_PREFIX.",
+        details: { field: "destination" },
+      });
+    }
+    const url = parseAddress(given).pathname.endsWith("/")
+      ? withName(given, `${record.id}/${SNAPSHOT_NAME}`)
+      : given;
+    this.#mustBeFor(record, url);
+    return url;
+  }
+
+  /** Beneath the operator's prefix each sandbox has a place of its own; nobody writes to or reads from another's. */
+  #mustBeFor(record: SandboxRecord, url: string): void {
+    const { prefix } = this.#deps;
+    if (!this.isOperatorManaged(url) || parseAddress(url).href.startsWith(`${prefix}${record.id}/`)) return;
+    throw new AidoError("DESTINATION_REFUSED", "This place is kept for the snapshots of other sandboxes", {
+      hint: "Leave the destination out, or name one of your own.",
+    });
+  }
+
+  /** What cannot be removed any more went with its sandbox; the failure before that is what the user must hear. */
+  async #clear(trees: SandboxTrees, record: SandboxRecord, stage: string): Promise<void> {
+    await trees.remove(record.workdir, stage).catch((thrown: unknown) => {
+      if (!isAidoError(thrown)) throw thrown;
+    });
+  }
+
+  async #tell(
+    record: SandboxRecord,
+    event: string,
+    detail: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    await this.#deps.evidence.append(record.id, event, detail);
+  }
+}
+
+function withName(address: string, name: string): string {
+  const url = new URL(address);
+  url.pathname += name;
+  return url.href;
+}
