@@ -21,6 +21,7 @@ import type {
 } from "./protocol/index.ts";
 import type { Reaper } from "./reaper.ts";
 import type { Runs } from "./runs.ts";
+import type { Snapshots } from "./snapshots.ts";
 import type { Ssh } from "./ssh.ts";
 
 /**
@@ -35,6 +36,7 @@ export interface Aido {
   readonly evidence: Evidence;
   readonly runs: Runs;
   readonly history: History;
+  readonly snapshots: Snapshots;
   readonly jobs: Jobs;
   readonly batches: Batches;
   readonly reaper: Reaper;

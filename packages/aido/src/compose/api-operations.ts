@@ -24,6 +24,7 @@ import { recordRoutes } from "../http/routes/records.ts";
 import { runRoutes } from "../http/routes/runs.ts";
 import { sandboxRoutes } from "../http/routes/sandboxes.ts";
 import { serverRoutes } from "../http/routes/server.ts";
+import { snapshotRoutes } from "../http/routes/snapshots.ts";
 import { sshRoutes } from "../http/routes/ssh.ts";
 import { systemRoutes } from "../http/routes/system.ts";
 import { sidecarRoutes } from "../http/sidecar/sidecar-routes.ts";
@@ -61,6 +62,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...fileRoutes(aido, known),
     ...agentRoutes(aido, known),
     ...historyRoutes(aido, aido.history),
+    ...snapshotRoutes(aido, aido.snapshots),
     ...portRoutes(aido, deps.tokens),
     ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes, images: aido.images }),
     ...sshRoutes(aido),

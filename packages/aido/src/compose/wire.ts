@@ -47,6 +47,8 @@ export async function wire(
     agencies,
     ssh,
     endpoints,
+    objects,
+    snapshots,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -71,6 +73,8 @@ export async function wire(
     import("../core/agent/deferred-agents.ts"),
     import("../core/ssh/ssh-service.ts"),
     import("../core/ssh/endpoint-file.ts"),
+    import("./object-stores.ts"),
+    import("../core/snapshot/snapshot-service.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -123,6 +127,15 @@ export async function wire(
     agents,
     ssh: sshService,
   };
+  const { stores, policy } = objects.makeObjectStores(config, clock);
+  const snapshotService = new snapshots.SnapshotService({
+    ...shared,
+    stores,
+    prefix: policy.prefix,
+    maxBytes: config.snapshot.maxBytes,
+    sandboxes: sandboxService,
+    settled: (id) => history.settled(id),
+  });
   return new core.CoreAido({
     sandboxes: sandboxService,
     execs: tracked,
@@ -134,6 +147,7 @@ export async function wire(
       mayStartFrom: bases.baseRule(config.images.bases),
       limits: config.images,
     }),
+    snapshots: snapshotService,
     recover: (sandboxId) => execService.recover(sandboxId),
     openPool: async (specs, store) => {
       const { WarmPool } = await import("../core/pool/warm-pool.ts");

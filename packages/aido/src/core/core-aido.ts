@@ -16,6 +16,7 @@ import type { WarmPool } from "./pool/warm-pool.ts";
 import type { PortService } from "./ports/port-service.ts";
 import type { RunService } from "./run/run-service.ts";
 import type { SandboxService } from "./sandbox/sandbox-service.ts";
+import type { SnapshotService } from "./snapshot/snapshot-service.ts";
 import type { SshService } from "./ssh/ssh-service.ts";
 import type { Store } from "./store/store.ts";
 import type { Supervisors } from "./supervisor/supervisors.ts";
@@ -26,6 +27,7 @@ export interface CoreParts {
   readonly files: FileService;
   readonly history: HistoryService;
   readonly images: ImageService;
+  readonly snapshots: SnapshotService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly agents: DeferredAgents;
@@ -49,6 +51,7 @@ export class CoreAido implements Aido {
   readonly files: FileService;
   readonly history: HistoryService;
   readonly images: ImageService;
+  readonly snapshots: SnapshotService;
   readonly evidence: EvidenceLog;
   readonly runs: RunService;
   readonly agents: DeferredAgents;
@@ -72,6 +75,7 @@ export class CoreAido implements Aido {
     this.files = parts.files;
     this.history = parts.history;
     this.images = parts.images;
+    this.snapshots = parts.snapshots;
     this.evidence = parts.evidence;
     this.runs = parts.runs;
     this.agents = parts.agents;

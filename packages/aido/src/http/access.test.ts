@@ -200,6 +200,7 @@ const BODIES: Readonly<Record<string, object>> = {
   cancel: {},
   "ssh-keys": { publicKey: "ssh-ed25519 AAAA" },
   diff: { fromExecId: "a", toExecId: "b" },
+  restore: { url: "s3://bucket/x" },
   rollback: { executionId: "a" },
   timeout: { timeout: 5000 },
   move: { from: "a", to: "b" },

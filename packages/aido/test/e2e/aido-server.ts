@@ -7,16 +7,19 @@ import { AidoProcess } from "./aido-process.ts";
 export class AidoServer implements AsyncDisposable {
   readonly #directory: string;
   readonly #driver: string;
+  readonly #env: Readonly<Record<string, string>>;
   #process: AidoProcess | undefined;
   #url = "";
 
-  private constructor(directory: string, driver: string) {
+  private constructor(directory: string, driver: string, env: Readonly<Record<string, string>>) {
     this.#directory = directory;
     this.#driver = driver;
+    this.#env = env;
   }
 
-  static async start(driver = "local"): Promise<AidoServer> {
-    const server = new AidoServer(await mkdtemp(join(tmpdir(), "aido-served-")), driver);
+  /** With settings as variables, besides. */
+  static async start(driver = "local", env: Readonly<Record<string, string>> = {}): Promise<AidoServer> {
+    const server = new AidoServer(await mkdtemp(join(tmpdir(), "aido-served-")), driver, env);
     try {
       await server.#serve("0");
       return server;
@@ -76,7 +79,7 @@ export class AidoServer implements AsyncDisposable {
     const data = join(this.#directory, "data");
     return new AidoProcess(["--driver", this.#driver, "--data-dir", data, ...argv], {
       cwd: this.#directory,
-      env: { PATH, HOME },
+      env: { PATH, HOME, ...this.#env },
     });
   }
 }

@@ -41,6 +41,7 @@ export async function openSnapshotBed(env: Readonly<Record<string, string>> = {}
       },
       appendSoon: () => undefined,
     },
+    activity: { begin: () => ({ [Symbol.dispose]: () => undefined }) },
     clock,
   });
   return {

@@ -39,6 +39,7 @@ export interface ApiBedOptions extends FakeDriverOptions {
   corsOrigins?: readonly string[];
   agents?: Agents;
   imageBuilders?: ImageBuilders;
+  /** Settings as variables. */
   env?: Readonly<Record<string, string>>;
 }
 

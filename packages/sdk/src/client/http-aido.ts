@@ -10,6 +10,7 @@ import { HttpJobs } from "./http-jobs.ts";
 import { HttpReaper } from "./http-reaper.ts";
 import { HttpRuns } from "./http-runs.ts";
 import { HttpSandboxes } from "./http-sandboxes.ts";
+import { HttpSnapshots } from "./http-snapshots.ts";
 import { HttpSsh } from "./http-ssh.ts";
 import { Transport, type TransportOptions } from "./transport.ts";
 
@@ -29,6 +30,7 @@ export class HttpAido implements Aido {
   readonly files: HttpFiles;
   readonly history: HttpHistory;
   readonly images: HttpImages;
+  readonly snapshots: HttpSnapshots;
   readonly evidence: HttpEvidence;
   readonly runs: HttpRuns;
   readonly jobs: HttpJobs;
@@ -46,6 +48,7 @@ export class HttpAido implements Aido {
     this.files = new HttpFiles(transport);
     this.history = new HttpHistory(transport);
     this.images = new HttpImages(transport);
+    this.snapshots = new HttpSnapshots(transport);
     this.evidence = new HttpEvidence(transport);
     this.runs = new HttpRuns(transport);
     this.jobs = new HttpJobs(transport);

@@ -12,5 +12,6 @@ export * from "./run.ts";
 export * from "./sandbox.ts";
 export * from "./server.ts";
 export * from "./sidecar.ts";
+export * from "./snapshots.ts";
 export * from "./ssh.ts";
 export * from "./values.ts";

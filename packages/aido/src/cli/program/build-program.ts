@@ -10,6 +10,7 @@ import { declareJobCommands } from "./job-commands.ts";
 import { declareRunCommands } from "./run-commands.ts";
 import { declareSandboxCommands } from "./sandbox-commands.ts";
 import { declareServerCommands } from "./server-commands.ts";
+import { declareSnapshotCommands } from "./snapshot-commands.ts";
 import { declareSshCommands } from "./ssh-commands.ts";
 
 /** The whole command line as declarations. Nothing here does work: see `Act`. */
@@ -32,6 +33,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareExecCommands(program, act);
   declareAgentCommands(program, act);
   declareHistoryCommands(program, act);
+  declareSnapshotCommands(program, act);
   declareJobCommands(program, act);
   declareImageCommands(program, act);
   declareSshCommands(program, act);

@@ -10,6 +10,7 @@ import type {
   Reaper,
   Runs,
   Sandboxes,
+  Snapshots,
   Ssh,
 } from "@aido/sdk";
 import {
@@ -28,6 +29,7 @@ export interface FakeBackendParts {
   images?: Partial<Images>;
   runs?: Partial<Runs>;
   history?: Partial<History>;
+  snapshots?: Partial<Snapshots>;
   jobs?: Partial<Jobs>;
   batches?: Partial<Batches>;
   reaper?: Partial<Reaper>;
@@ -52,6 +54,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     },
     runs: only("runs", parts.runs),
     history: only("history", parts.history),
+    snapshots: only("snapshots", parts.snapshots),
     jobs: only("jobs", parts.jobs),
     batches: only("batches", parts.batches),
     reaper: only("reaper", parts.reaper),

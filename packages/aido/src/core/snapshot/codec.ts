@@ -1,6 +1,6 @@
 import type { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import zlib from "node:zlib";
+import { createGunzip, createGzip } from "node:zlib";
 import { AidoError } from "@aido/sdk/protocol";
 
 /** The fastest that still pays: a snapshot is written once and mostly never read. */
@@ -15,7 +15,7 @@ interface ZstdLibrary {
 }
 
 /** zstd where this Node has it: several times faster at the same size. */
-const zstd = zlib as unknown as ZstdLibrary;
+const zstd = process.getBuiltinModule("node:zlib") as unknown as ZstdLibrary;
 
 /** What snapshots that are made here end with. */
 export const SNAPSHOT_NAME = zstd.createZstdCompress === undefined ? "snapshot.tar.gz" : "snapshot.tar.zst";
@@ -23,7 +23,7 @@ export const SNAPSHOT_NAME = zstd.createZstdCompress === undefined ? "snapshot.t
 export function compress(plain: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const transform =
     zstd.createZstdCompress?.({ chunkSize: CHUNK_BYTES }) ??
-    zlib.createGzip({ level: LEVEL, chunkSize: CHUNK_BYTES, memLevel: 9 });
+    createGzip({ level: LEVEL, chunkSize: CHUNK_BYTES, memLevel: 9 });
   return through(plain, transform);
 }
 
@@ -52,7 +52,7 @@ export async function* decompress(
 }
 
 function decompressor(head: Buffer): Transform {
-  if (head.readUInt16BE(0) === GZIP_MAGIC) return zlib.createGunzip({ chunkSize: CHUNK_BYTES });
+  if (head.readUInt16BE(0) === GZIP_MAGIC) return createGunzip({ chunkSize: CHUNK_BYTES });
   if (head.readUInt32BE(0) !== ZSTD_MAGIC) throw noSnapshot();
   if (zstd.createZstdDecompress !== undefined) return zstd.createZstdDecompress({ chunkSize: CHUNK_BYTES });
   throw new AidoError(

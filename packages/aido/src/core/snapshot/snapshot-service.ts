@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { RestoreSnapshot, SnapshotInfo, Snapshots, TakeSnapshot } from "@aido/sdk";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
+import type { Activity } from "../activity/activity.ts";
 import type { Clock } from "../clock.ts";
 import type { EvidenceSink } from "../evidence/evidence-sink.ts";
 import { parseAddress, printableAddress } from "../object-store/object-address.ts";
@@ -27,6 +28,8 @@ export interface SnapshotServiceDeps {
   readonly sandboxes: SandboxResolver;
   readonly supervisors: Supervisors;
   readonly evidence: EvidenceSink;
+  /** A sandbox whose files are being carried is in use. */
+  readonly activity: Pick<Activity, "begin">;
   readonly clock: Clock;
   /** Until what was done before is in the history: a change made now belongs to what comes after. */
   readonly settled?: ((sandboxId: string) => Promise<void> | undefined) | undefined;
@@ -52,11 +55,15 @@ export class SnapshotService implements Snapshots {
   }
 
   async take(sandbox: string, options: TakeSnapshot = {}): Promise<SnapshotInfo> {
-    return await this.takeFrom(await this.#deps.sandboxes.resolveRunning(sandbox), options);
+    const record = await this.#deps.sandboxes.resolveRunning(sandbox);
+    using _ = this.#deps.activity.begin(record.id, "files");
+    return await this.takeFrom(record, options);
   }
 
   async restore(sandbox: string, url: string, options: RestoreSnapshot = {}): Promise<void> {
-    await this.restoreTo(await this.#deps.sandboxes.resolveRunning(sandbox), url, options);
+    const record = await this.#deps.sandboxes.resolveRunning(sandbox);
+    using _ = this.#deps.activity.begin(record.id, "files");
+    await this.restoreTo(record, url, options);
   }
 
   /** Whatever state the record is in: its supervisor must answer. */
