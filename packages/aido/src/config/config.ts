@@ -26,7 +26,6 @@ export interface SidecarConfig {
   readonly publicHost: string;
   readonly httpPort: number;
   readonly ownPorts: boolean;
-  readonly sshPort: number;
   readonly pullImage: boolean;
   readonly idleTimeoutMs: number;
   readonly maxIdleTimeoutMs: number;
@@ -152,7 +151,6 @@ export function toConfig(values: Values, cwd: string): Config {
       publicHost: values["sidecar.publicHost"],
       httpPort: values["sidecar.httpPort"],
       ownPorts: values["sidecar.ownPorts"],
-      sshPort: values["sidecar.sshPort"],
       pullImage: values["sidecar.pullImage"],
       idleTimeoutMs: values["sidecar.idleTimeout"],
       maxIdleTimeoutMs: values["sidecar.maxIdleTimeout"],

@@ -73,7 +73,7 @@ describe("the configuration", () => {
     expect(() => place.load({ env: { SIDECAR_SSH_PORT: "ssh" } })).toThrow(/SIDECAR_SSH_PORT/);
   });
 
-  test("S2-105 to S2-116 has the operator's variables with their defaults", () => {
+  test("S2-105 S2-106 S2-107 S2-109 to S2-116 has the operator's variables with their defaults", () => {
     using place = configPlace();
     const { sidecar, reaper, requestTimeoutMs, dockerHost } = place.load({ env: {} }).config;
     expect({ sidecar, reaper, requestTimeoutMs, dockerHost }).toEqual({
@@ -82,7 +82,6 @@ describe("the configuration", () => {
         publicHost: "127.0.0.1",
         httpPort: 8080,
         ownPorts: false,
-        sshPort: 22,
         pullImage: true,
         idleTimeoutMs: 1_800_000,
         maxIdleTimeoutMs: 7_200_000,

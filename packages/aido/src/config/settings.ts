@@ -43,7 +43,6 @@ export interface Values extends ObjectValues {
   "sidecar.publicHost": string;
   "sidecar.httpPort": number;
   "sidecar.ownPorts": boolean;
-  "sidecar.sshPort": number;
   "sidecar.pullImage": boolean;
   "sidecar.idleTimeout": number;
   "sidecar.maxIdleTimeout": number;
@@ -248,12 +247,6 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     default: false,
     description:
       "Whether each sandbox's sidecar API also has a port of its own on 127.0.0.1, where nothing else is answered.",
-  },
-  "sidecar.sshPort": {
-    kind: numberFrom(0, { whole: true }),
-    default: 22,
-    description: "Port of SSH.",
-    variables: { SIDECAR_SSH_PORT: numberFrom(0, { whole: true }) },
   },
   "sidecar.pullImage": {
     kind: flag,
