@@ -118,15 +118,6 @@ export async function wire(
     endpoint: new endpoints.EndpointFile(dataDir.sshEndpoint, processes),
     settled: (id) => history.settled(id),
   });
-  const jobParts = {
-    ...shared,
-    config,
-    processes,
-    sandboxes: sandboxService,
-    execs: tracked,
-    agents,
-    ssh: sshService,
-  };
   const { stores, policy } = objects.makeObjectStores(config, clock);
   const snapshotService = new snapshots.SnapshotService({
     ...shared,
@@ -136,6 +127,16 @@ export async function wire(
     sandboxes: sandboxService,
     settled: (id) => history.settled(id),
   });
+  const jobParts = {
+    ...shared,
+    config,
+    processes,
+    sandboxes: sandboxService,
+    execs: tracked,
+    agents,
+    ssh: sshService,
+    snapshots: snapshotService,
+  };
   return new core.CoreAido({
     sandboxes: sandboxService,
     execs: tracked,

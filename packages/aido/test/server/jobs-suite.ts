@@ -1,4 +1,9 @@
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { ServerBed, until } from "./server-bed.ts";
@@ -109,6 +114,30 @@ export function jobsSuite(driver: "local" | "docker"): void {
       const failing = await bed.post("/api/jobs/12", { ...task, prompt: "fail" });
       expect(failing.json).toMatchObject({ success: false, error: expect.stringMatching(/./) });
       expect((await bed.get("/api/metrics")).json).toMatchObject({ total_jobs: 6, failed_jobs: 1 });
+    });
+
+    test("S2-17 S2-23 S2-93 a snapshot goes beneath the operator's prefix, and is what its hash says", async () => {
+      const place = mkdtempSync(join(tmpdir(), "aido-snapshots-"));
+      try {
+        await using bed = await start({ SANDBOX_SNAPSHOT_DESTINATION_PREFIX: `file://${place}/` });
+        const { sandboxId, sidecarUrl, token } = (await bed.post("/api/jobs/0", {})).json;
+        const sidecar = { sidecar_url: sidecarUrl, sidecar_token: token };
+        await bed.post("/api/jobs/10", { ...sidecar, command: "echo kept > file" });
+        const { json } = await bed.post("/api/jobs/4", { ...sidecar, include_workspace: true });
+        expect(json).toMatchObject({
+          sandboxId,
+          bytes: expect.any(Number),
+          createdAt: expect.stringMatching(/Z$/),
+        });
+        const object = readFileSync(fileURLToPath(json.url));
+        expect(json.url).toContain(`${place}/${sandboxId}/`);
+        expect(object.length).toBe(json.bytes);
+        expect(createHash("sha256").update(object).digest("hex")).toBe(json.sha256);
+        const neither = await bed.post("/api/jobs/4", sidecar);
+        expect(neither.json.error.code).toBe("VALIDATION_ERROR");
+      } finally {
+        rmSync(place, { recursive: true, force: true });
+      }
     });
 
     test("S2-31 S2-32 S2-33 a batch is made, used and collected, also from the command line", async () => {
