@@ -180,6 +180,12 @@ export async function wire(
       sandboxes: sandboxService,
       runningExecs: (record) => execService.running(record),
       busyCpus: config.reaper.busyCpus,
+      snapshot: config.reaper.snapshot
+        ? async (record, signal) => {
+            const { snapshotFirst } = await import("../core/reaper/snapshot-first.ts");
+            await snapshotFirst(snapshotService, store.sandboxes)(record, signal);
+          }
+        : undefined,
     }),
     supervisors,
     driver,

@@ -1,6 +1,10 @@
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { CoreAido } from "../../src/core/core-aido.ts";
+import type { Logger } from "../../src/core/logger.ts";
+import { SandboxReaper } from "../../src/core/reaper/reaper.ts";
+import { snapshotFirst } from "../../src/core/reaper/snapshot-first.ts";
+import { SystemClock } from "../../src/core/system-clock.ts";
 import { type AidoUnderTest, openPlace, output } from "../contract/aido-contract.ts";
 
 export interface IdleUnderTest extends AidoUnderTest {
@@ -51,6 +55,45 @@ export function idleContract(under: IdleUnderTest): void {
       for await (const { event } of aido.evidence.read(idle.id)) events.push(event);
       expect(events.filter((event) => event === "sandbox.started")).toHaveLength(2);
       expect(events.filter((event) => event === "sandbox.stopped")).toHaveLength(1);
+    });
+
+    test("S2-60 are uploaded before they are stopped as idle, when the operator wants that", async () => {
+      await using place = openPlace(under);
+      const aido = await place.open();
+      const { id } = await aido.sandboxes.create(IDLE);
+      expect(await output(aido, id, ["sh", "-c", "echo kept > file; cat file"])).toBe("kept\n");
+      await aido.store.execs.removeAll(id);
+      await unusedFor(aido, id, 120_000);
+      const taken: string[] = [];
+      const snapshots = {
+        destinationOf: () => "file:///operator/place",
+        takeFrom: async (
+          record: { id: string },
+          { destination = "" }: { destination?: string | undefined },
+        ) => {
+          taken.push((await aido.driver.inspect(record.id))?.state ?? "gone");
+          return { url: destination, sha256: "ab", bytes: 1, createdAt: new Date() };
+        },
+      };
+      const reaper = new SandboxReaper({
+        store: aido.store,
+        driver: aido.driver,
+        activity: aido.activity,
+        clock: new SystemClock(),
+        logger: silent,
+        sandboxes: aido.sandboxes,
+        runningExecs: async () => [],
+        busyCpus: 0,
+        snapshot: snapshotFirst(snapshots, aido.store.sandboxes),
+      });
+      expect(await reaper.reap()).toMatchObject({ idle: [id], busy: [], failed: [] });
+      expect(taken).toEqual(["running"]);
+      expect(await aido.store.sandboxes.get(id)).toMatchObject({
+        state: "stopped",
+        snapshotUrl: "file:///operator/place",
+        snapshotSha256: "ab",
+      });
+      expect(await aido.store.counters.read()).toMatchObject({ snapshots_uploaded: 1, reaped_idle: 1 });
     });
 
     test("are at work while a process in them computes, though nobody waits for it", async () => {
@@ -135,6 +178,14 @@ export function idleContract(under: IdleUnderTest): void {
     });
   });
 }
+
+const silent: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silent,
+};
 
 async function unusedFor(aido: CoreAido, id: string, ms: number): Promise<void> {
   await aido.activity.flush();
