@@ -27,6 +27,7 @@ import { serverRoutes } from "../http/routes/server.ts";
 import { snapshotRoutes } from "../http/routes/snapshots.ts";
 import { sshRoutes } from "../http/routes/ssh.ts";
 import { systemRoutes } from "../http/routes/system.ts";
+import { workspaceFileRoutes } from "../http/routes/workspace-files.ts";
 import { sidecarRoutes } from "../http/sidecar/sidecar-routes.ts";
 
 export interface ApiDeps {
@@ -60,6 +61,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...sandboxRoutes(aido, { quota, idempotency: deps.idempotency, images: aido.images }),
     ...execRoutes(aido, known),
     ...fileRoutes(aido, known),
+    ...workspaceFileRoutes(aido, known),
     ...agentRoutes(aido, known),
     ...historyRoutes(aido, aido.history),
     ...snapshotRoutes(aido, aido.snapshots),

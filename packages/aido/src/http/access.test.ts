@@ -90,7 +90,8 @@ describe("who may do what", () => {
       const real = path.replace(":containerId", id).replace(":execId", run.json.id);
       const body = method === "GET" || method === "DELETE" ? undefined : BODIES[path.split("/").at(-1) ?? ""];
       const asksForKey = method === "DELETE" && path.endsWith("/ssh-keys");
-      const query = /files|\/file$/.test(path) ? "?path=x" : asksForKey ? "?key=SHA256:x" : "";
+      const asksForFile = path.endsWith(":containerId/file") ? "?filePath=x" : "?path=x";
+      const query = /files|\/file$/.test(path) ? asksForFile : asksForKey ? "?key=SHA256:x" : "";
       const theirs = await bed.call(method, real + query, { key: other, ...(body && { body }) });
       const nobodys = await bed.call(method, real.replace(id, "zzzzzzzz") + query, {
         key: other,

@@ -82,6 +82,37 @@ describe("files over HTTP", () => {
     expect(junk.status).toBeLessThan(500);
   });
 
+  test("S3-5 S3-18 the workspace is written, read and downloaded as the first servers had it", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const [key, other] = [await bed.key("mine"), await bed.key("theirs")];
+    const containerId = await bed.sandbox(key);
+    const files = { "src/a.txt": "a", "b.txt": "b" };
+    expect((await bed.post("/api/sandbox/files", { containerId, files }, { key })).json).toEqual({
+      status: "success",
+      containerId,
+      files: ["src/a.txt", "b.txt"],
+    });
+    const base = `/api/sandbox/${containerId}`;
+    expect((await bed.get(`${base}/file?filePath=src/a.txt`, { key })).text).toBe("a");
+    const archive = await bed.fetch("GET", `${base}/download-all`, { key });
+    expect(archive.headers.get("content-disposition")).toContain("workspace.tar");
+    const bytes = await archive.arrayBuffer();
+    await bed.call("PUT", `${base}/files/tar?path=copy`, { key, raw: bytes });
+    expect((await bed.get(`${base}/file?filePath=copy/src/a.txt`, { key })).text).toBe("a");
+    expect((await bed.get(`${base}/file?filePath=none`, { key })).json.error.code).toBe("FILE_NOT_FOUND");
+    for (const path of ["/etc/passwd", "../x", "a/../../x"]) {
+      const written = await bed.post("/api/sandbox/files", { containerId, files: { [path]: "x" } }, { key });
+      const read = await bed.get(`${base}/file?filePath=${encodeURIComponent(path)}`, { key });
+      for (const reply of [written, read]) expect(reply.json.error.code).toBe("INVALID_PATH");
+    }
+    const denied = [
+      bed.get(`${base}/file?filePath=b.txt`, { key: other }),
+      bed.get(`${base}/download-all`, { key: other }),
+      bed.post("/api/sandbox/files", { containerId, files }, { key: other }),
+    ];
+    for (const reply of denied) expect((await reply).status).toBe(404);
+  });
+
   test("changes are watched until the viewer leaves", async () => {
     await using bed = await ApiBed.open();
     const id = await bed.sandbox();

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { date, filePath } from "./values.ts";
+import { date, filePath, sandboxReference } from "./values.ts";
 
 export const pathQuery = z.strictObject({ path: filePath });
 export const listQuery = z.strictObject({
@@ -15,6 +15,17 @@ export const writeQuery = z.strictObject({
 });
 export const moveBody = z.strictObject({ from: filePath, to: filePath });
 export const mkdirBody = z.strictObject({ path: filePath });
+
+export const filePathQuery = z.strictObject({ filePath });
+export const writeFilesBody = z.strictObject({
+  containerId: sandboxReference,
+  files: z.record(filePath, z.string()),
+});
+export const writtenReply = z.object({
+  status: z.literal("success"),
+  containerId: z.string(),
+  files: z.array(z.string()),
+});
 
 export const fileReply = z.object({
   path: z.string(),

@@ -46,7 +46,7 @@ async function begin(aido: Aido, sandboxId: string, body: ExecBody, signal?: Abo
 }
 
 /** A command's files are part of its workspace; what lies elsewhere is written with PUT …/files, on purpose. */
-function refuseOutside(path: string): void {
+export function refuseOutside(path: string): void {
   const clean = posix.normalize(path);
   if (!clean.startsWith("/") && clean !== ".." && !clean.startsWith("../")) return;
   throw new AidoError(
