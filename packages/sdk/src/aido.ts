@@ -1,4 +1,5 @@
 import type { Agents } from "./agents.ts";
+import type { Gc } from "./gc.ts";
 import type { History } from "./history.ts";
 import type { Images } from "./images.ts";
 import type { Batches, Jobs } from "./jobs.ts";
@@ -44,6 +45,7 @@ export interface Aido {
   metrics(): Promise<Readonly<Record<string, number>>>;
   readonly agents: Agents;
   readonly ssh: Ssh;
+  readonly gc: Gc;
   close(): Promise<void>;
 }
 

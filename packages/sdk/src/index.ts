@@ -16,6 +16,7 @@ export type { SidecarOptions } from "./client/sidecar-request.ts";
 export type { TerminalEvent } from "./client/sidecar-terminal-events.ts";
 export type { TransportOptions } from "./client/transport.ts";
 export * from "./framed-body.ts";
+export * from "./gc.ts";
 export * from "./history.ts";
 export * from "./images.ts";
 export * from "./jobs.ts";

@@ -14,6 +14,7 @@ import { agentRoutes } from "../http/routes/agents.ts";
 import { batchRoutes } from "../http/routes/batches.ts";
 import { execRoutes } from "../http/routes/execs.ts";
 import { fileRoutes } from "../http/routes/files.ts";
+import { gcRoutes } from "../http/routes/gc.ts";
 import { historyRoutes } from "../http/routes/history.ts";
 import { imageRoutes } from "../http/routes/images.ts";
 import { jobRoutes } from "../http/routes/jobs.ts";
@@ -82,6 +83,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
       runningExecs: async (sandboxId) => (await aido.store.execs.running(sandboxId)).map(({ id }) => id),
     }),
     ...reaperRoutes(aido.reaper),
+    ...gcRoutes(aido.gc),
     ...systemRoutes({
       version,
       metrics: deps.metrics,

@@ -17,4 +17,17 @@ export function startUpkeep(tasks: PeriodicTasks, aido: CoreAido, config: Config
       },
     });
   }
+  if (config.gc.intervalMs > 0) {
+    tasks.start({
+      name: "sandboxes.collect",
+      everyMs: config.gc.intervalMs,
+      isShared: true,
+      run: async (signal) => {
+        const { failed } = await aido.gc.collect({ signal });
+        const [first] = failed;
+        if (first !== undefined)
+          throw new Error(`${failed.length} sandboxes cannot be put away: ${first.message}`);
+      },
+    });
+  }
 }

@@ -6,6 +6,7 @@ import type { DataDir } from "../core/data-dir.ts";
 import type { Driver } from "../core/driver/driver.ts";
 import type { Logger } from "../core/logger.ts";
 import type { SandboxPool } from "../core/sandbox/sandbox-pool.ts";
+import type { SandboxResolver } from "../core/sandbox/sandbox-resolver.ts";
 import type { SandboxRecord, Store } from "../core/store/store.ts";
 
 export interface Adapters {
@@ -49,6 +50,9 @@ export async function wire(
     endpoints,
     objects,
     snapshots,
+    collections,
+    stored,
+    unchecked,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -75,6 +79,9 @@ export async function wire(
     import("../core/ssh/endpoint-file.ts"),
     import("./object-stores.ts"),
     import("../core/snapshot/snapshot-service.ts"),
+    import("../core/tier/deferred-gc.ts"),
+    import("../core/tier/stored-snapshots.ts"),
+    import("../core/tier/unchecked-resolver.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -84,7 +91,20 @@ export async function wire(
   const evidence = new evidences.EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor });
   const supervisors = new supervisions.Supervisors({ driver, clock, logger });
   const activity = new activities.Activity({ sandboxes: store.sandboxes, clock, logger });
-  const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, logger, newId };
+  const { stores, policy } = objects.makeObjectStores(config, clock);
+  const snapshotsFor = (resolver: SandboxResolver, settled?: (id: string) => Promise<void> | undefined) =>
+    new snapshots.SnapshotService({
+      ...{ stores, supervisors, evidence, activity, clock, settled, sandboxes: resolver },
+      ...{ prefix: policy.prefix, maxBytes: config.snapshot.maxBytes },
+    });
+  const tiers = {
+    autoCommit: config.gc.autoCommit,
+    snapshots: new stored.StoredSnapshots(
+      () => snapshotsFor(new unchecked.UncheckedResolver(store.sandboxes)),
+      policy.prefix !== undefined,
+    ),
+  };
+  const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, logger, newId, tiers };
   const begin = (record: SandboxRecord) => (record.history ? history.begin(record) : Promise.resolve());
   let pool: SandboxPool | undefined;
   const { publicUrl: url, port } = config.serve;
@@ -137,6 +157,8 @@ export async function wire(
     ssh: sshService,
     snapshots: snapshotService,
   };
+  };
+  const snapshotService = snapshotsFor(sandboxService, (id) => history.settled(id));
   return new core.CoreAido({
     sandboxes: sandboxService,
     execs: tracked,
@@ -186,6 +208,10 @@ export async function wire(
             await snapshotFirst(snapshotService, store.sandboxes)(record, signal);
           }
         : undefined,
+    }),
+    gc: new collections.DeferredGc(async () => {
+      const { TierCollector } = await import("../core/tier/collector.ts");
+      return new TierCollector({ ...shared, processes }, config.gc);
     }),
     supervisors,
     driver,

@@ -39,6 +39,14 @@ export interface ReaperConfig {
   readonly snapshot: boolean;
 }
 
+export interface GcConfig {
+  readonly intervalMs: number;
+  readonly hotMs: number;
+  readonly warmMs: number;
+  readonly coldMs: number;
+  readonly autoCommit: boolean | undefined;
+}
+
 export interface SnapshotConfig {
   readonly prefix: string | undefined;
   readonly allow: readonly string[];
@@ -73,6 +81,7 @@ export interface Config
       | `images.${string}`
       | `sidecar.${string}`
       | `reaper.${string}`
+      | `gc.${string}`
       | `snapshot.${string}`
       | `s3.${string}`
       | "ttl"
@@ -90,6 +99,7 @@ export interface Config
   readonly serve: ServeConfig;
   readonly sidecar: SidecarConfig;
   readonly reaper: ReaperConfig;
+  readonly gc: GcConfig;
   readonly snapshot: SnapshotConfig;
   readonly s3: S3Config;
 }
@@ -156,6 +166,13 @@ export function toConfig(values: Values, cwd: string): Config {
       maxIdleTimeoutMs: values["sidecar.maxIdleTimeout"],
       ttlMs: values["sidecar.ttl"],
       maxTtlMs: values["sidecar.maxTtl"],
+    }),
+    gc: Object.freeze({
+      intervalMs: values["gc.interval"],
+      hotMs: values["gc.hotRetention"],
+      warmMs: values["gc.warmRetention"],
+      coldMs: values["gc.coldRetention"],
+      autoCommit: values["gc.autoCommit"],
     }),
     reaper: Object.freeze({
       intervalMs: values["reaper.interval"],

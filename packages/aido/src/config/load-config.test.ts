@@ -128,6 +128,28 @@ describe("the configuration", () => {
     expect(problemsOf(() => place.load({ env: { SANDBOX_REAPER_INTERVAL: "soon" } }))).toHaveLength(1);
   });
 
+  test("S2-117 to S2-121 has the collector's variables with their defaults", () => {
+    using place = configPlace();
+    expect(place.load({ env: {} }).config.gc).toEqual({
+      intervalMs: 3_600_000,
+      hotMs: 86_400_000,
+      warmMs: 172_800_000,
+      coldMs: 604_800_000,
+      autoCommit: undefined,
+    });
+    const env = {
+      SANDBOX_GC_INTERVAL: "60",
+      SANDBOX_GC_HOT_RETENTION: "1",
+      SANDBOX_GC_WARM_RETENTION: "2",
+      SANDBOX_GC_COLD_RETENTION: "3",
+      SANDBOX_SNAPSHOT_AUTO_COMMIT: "false",
+      AIDO_GC_COLD_RETENTION: "4s",
+    };
+    expect(place.load({ env }).config.gc).toEqual({
+      ...{ intervalMs: 60_000, hotMs: 1000, warmMs: 2000, coldMs: 4000, autoCommit: false },
+    });
+  });
+
   test("lists every problem at once, with the name that was meant", () => {
     using place = configPlace();
     place.userFile({ drivr: "local", limits: { cpu: 1, pids: "many" }, elephants: 3 });

@@ -1,5 +1,6 @@
 import { PROFILES, type ProfileName } from "@aido/sdk/protocol";
 import { type AgentSettings, agents } from "./agent-settings.ts";
+import { GC_SETTINGS, type GcValues } from "./gc-settings.ts";
 import { OBJECT_SETTINGS, type ObjectValues } from "./object-settings.ts";
 import type { Secret } from "./secret.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
@@ -10,7 +11,7 @@ export type ImageBuilders = "admin" | "write" | "nobody";
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** Every setting by its dotted key, with the value it has when nobody sets it. */
-export interface Values extends ObjectValues {
+export interface Values extends ObjectValues, GcValues {
   driver: DriverChoice;
   dataDir: string;
   dockerHost: string | undefined;
@@ -362,6 +363,7 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     description: "Where callers reach the server, when a proxy stands before it. Sidecar addresses begin so.",
   },
   ...OBJECT_SETTINGS,
+  ...GC_SETTINGS,
   logLevel: {
     kind: oneOf("debug", "info", "warn", "error", "silent"),
     default: "warn",

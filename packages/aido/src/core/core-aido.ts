@@ -1,4 +1,4 @@
-import type { Aido, Reaper } from "@aido/sdk";
+import type { Aido, Gc, Reaper } from "@aido/sdk";
 import type { PublicAddress } from "./access/public-address.ts";
 import type { Activity } from "./activity/activity.ts";
 import type { DeferredAgents } from "./agent/deferred-agents.ts";
@@ -36,6 +36,7 @@ export interface CoreParts {
   readonly jobs: DeferredJobs;
   readonly reaper: Reaper;
   readonly ssh: SshService;
+  readonly gc: Gc;
   readonly supervisors: Supervisors;
   readonly openPool: (specs: readonly PoolSpec[], store: PoolStore) => Promise<WarmPool>;
   readonly recover: (sandboxId: string) => Promise<void>;
@@ -61,6 +62,7 @@ export class CoreAido implements Aido {
   readonly batches: DeferredBatches;
   readonly reaper: Reaper;
   readonly ssh: SshService;
+  readonly gc: Gc;
   readonly driver: Driver;
   readonly store: Store;
   readonly address: PublicAddress;
@@ -85,6 +87,7 @@ export class CoreAido implements Aido {
     this.batches = parts.jobs.batches;
     this.reaper = parts.reaper;
     this.ssh = parts.ssh;
+    this.gc = parts.gc;
     this.driver = parts.driver;
     this.store = parts.store;
     this.address = parts.address;

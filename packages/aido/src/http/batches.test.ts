@@ -210,7 +210,7 @@ describe("numbers of jobs and sandboxes", () => {
       reaped_idle: 0,
       reaped_lifetime: 0,
       garbage_collected: 0,
-      snapshots_committed: 0,
+      snapshots_committed: 1,
       snapshots_uploaded: 0,
       gc_containers_removed: 0,
       gc_images_removed: 0,

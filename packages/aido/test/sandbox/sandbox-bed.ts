@@ -11,12 +11,14 @@ import type { Logger } from "../../src/core/logger.ts";
 import type { ProfileOverrides } from "../../src/core/sandbox/build-record.ts";
 import { SandboxService } from "../../src/core/sandbox/sandbox-service.ts";
 import { Supervisors } from "../../src/core/supervisor/supervisors.ts";
+import type { TierOptions } from "../../src/core/tier/tier-snapshots.ts";
 import { FakeDriver, type FakeDriverOptions } from "../../src/drivers/fake/fake-driver.ts";
 import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
 import { HandClock } from "../exec/hand-clock.ts";
 
 export interface BedOptions extends FakeDriverOptions {
   overrides?: ProfileOverrides;
+  tiers?: TierOptions;
 }
 
 /** The sandbox service on a fake driver, a memory store and a clock that is moved by hand. */
@@ -50,6 +52,7 @@ export function sandboxBed(options: BedOptions = {}) {
       logger,
       newId,
       overrides: options.overrides,
+      tiers: options.tiers,
       address: new PublicAddress({ host: "127.0.0.1", port: 3000 }),
     });
     closers.unshift(() => service.close());
@@ -70,6 +73,11 @@ export function sandboxBed(options: BedOptions = {}) {
     sandboxes,
     execs,
     activity,
+    /** As another process would have it. */
+    depsOf: (name: string) => ({
+      ...{ driver, store, dataDir, evidence, supervisors, activity, clock, logger, tiers: options.tiers },
+      processes: { self: name, isDead: (holder: string) => dead.has(holder.split("#")[0] ?? "") },
+    }),
     shared: { driver, store, dataDir, evidence, supervisors, activity, clock, logger },
     async events(id: string): Promise<string[]> {
       const events: string[] = [];

@@ -4,6 +4,7 @@ import { HttpBatches } from "./http-batches.ts";
 import { HttpEvidence } from "./http-evidence.ts";
 import { HttpExecs } from "./http-execs.ts";
 import { HttpFiles } from "./http-files.ts";
+import { HttpGc } from "./http-gc.ts";
 import { HttpHistory } from "./http-history.ts";
 import { HttpImages } from "./http-images.ts";
 import { HttpJobs } from "./http-jobs.ts";
@@ -38,6 +39,7 @@ export class HttpAido implements Aido {
   readonly reaper: HttpReaper;
   readonly agents: HttpAgents;
   readonly ssh: HttpSsh;
+  readonly gc: HttpGc;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions) {
@@ -56,6 +58,7 @@ export class HttpAido implements Aido {
     this.reaper = new HttpReaper(transport);
     this.agents = new HttpAgents(transport);
     this.ssh = new HttpSsh(transport);
+    this.gc = new HttpGc(transport);
   }
 
   get url(): string {

@@ -2,6 +2,7 @@ export * from "./agent.ts";
 export * from "./error.ts";
 export * from "./exec.ts";
 export * from "./files.ts";
+export * from "./gc.ts";
 export * from "./history.ts";
 export * from "./images.ts";
 export * from "./jobs.ts";

@@ -140,6 +140,21 @@ function declareLife(program: Command, act: Act): void {
 }
 
 function declareReap(program: Command, act: Act): void {
+  const gc = program
+    .command("gc")
+    .summary("put away sandboxes that have been stopped for long")
+    .description(
+      "Move sandboxes that nobody has resumed for long to the next tier: from a stopped container to an image, to the " +
+        "object store, and in the end away. `aido serve` does it by itself; `aido start` brings any of them back.",
+    )
+    .option("--dry-run", "say what would be moved, and move nothing")
+    .action((options: object) =>
+      act({ run: async (context) => (await import("../commands/gc.ts")).gc(context, options) }),
+    );
+  examples(gc, [
+    ["aido gc --dry-run", "what is due now"],
+    ["aido gc --json | jq .failed", "collect, and list what could not be moved"],
+  ]);
   const reap = program
     .command("reap")
     .summary("stop idle sandboxes, destroy expired ones")

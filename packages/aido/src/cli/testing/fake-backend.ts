@@ -4,6 +4,7 @@ import type {
   Batches,
   Execs,
   Files,
+  Gc,
   History,
   Images,
   Jobs,
@@ -36,6 +37,7 @@ export interface FakeBackendParts {
   metrics?: Readonly<Record<string, number>>;
   agents?: Partial<Agents>;
   ssh?: Partial<Ssh>;
+  gc?: Partial<Gc>;
   evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
 }
 
@@ -61,6 +63,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     metrics: async () => parts.metrics ?? {},
     agents: only("agents", parts.agents),
     ssh: only("ssh", parts.ssh),
+    gc: only("gc", parts.gc),
     close: () => Promise.resolve(),
   };
 }

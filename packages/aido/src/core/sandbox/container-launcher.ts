@@ -73,8 +73,10 @@ export class ContainerLauncher {
 
   async #create(record: SandboxRecord, signal: AbortSignal, onProgress?: Progress): Promise<Container> {
     const { driver, evidence } = this.#deps;
-    await driver.ensureImage(record.image, { signal, ...(onProgress && { onProgress }) });
-    signal.throwIfAborted();
+    if (committedOf(record) === undefined) {
+      await driver.ensureImage(record.image, { signal, ...(onProgress && { onProgress }) });
+      signal.throwIfAborted();
+    }
     const container = await this.#step(record, "CONTAINER_CREATION_FAILED", signal, (limit) =>
       driver.create(toContainerSpec(record), limit),
     );
@@ -118,6 +120,7 @@ function toContainerSpec(record: SandboxRecord): ContainerSpec {
     sandboxId: record.id,
     name: `${PROFILE_DEFAULTS[record.profile].namePrefix}${record.id}`,
     image: record.image,
+    committed: committedOf(record),
     isolation: record.isolation,
     network: record.network,
     limits: record.limits,
@@ -128,6 +131,11 @@ function toContainerSpec(record: SandboxRecord): ContainerSpec {
     labels: record.labels,
     privileged: record.privileged,
   };
+}
+
+/** Its own image is what a warm sandbox comes back from. */
+function committedOf({ tier, warmImage }: SandboxRecord): string | undefined {
+  return tier === "warm" ? warmImage : undefined;
 }
 
 /** Undefined for a name, which only the image can tell, and for nobody in particular. */

@@ -1,6 +1,7 @@
 import { isAidoError } from "@aido/sdk/protocol";
 import type { Container } from "../driver/driver.ts";
 import type { Claim, SandboxRecord } from "../store/store.ts";
+import { TierKeeper } from "../tier/tier-keeper.ts";
 import type { SandboxClaims } from "./sandbox-claims.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 import type { SandboxEnder } from "./sandbox-ender.ts";
@@ -15,9 +16,11 @@ export class Reconciler {
   readonly #deps: SandboxDeps;
   readonly #ender: SandboxEnder;
   readonly #claims: SandboxClaims;
+  readonly #tiers: TierKeeper;
 
   constructor(deps: SandboxDeps, ender: SandboxEnder, claims: SandboxClaims) {
     this.#deps = deps;
+    this.#tiers = new TierKeeper(deps);
     this.#ender = ender;
     this.#claims = claims;
   }
@@ -90,7 +93,9 @@ export class Reconciler {
     if (record !== undefined && record.driver !== driver.name) return;
     try {
       await this.#claims.hold(claim.sandboxId, claim.purpose, async () => {
-        if (record !== undefined) await this.#finish(claim, record);
+        // Read again: another process may have finished it, and somebody uses the sandbox since.
+        const now = await store.sandboxes.get(claim.sandboxId);
+        if (now !== undefined) await this.#finish(claim, now);
       });
     } catch (thrown) {
       if (!isAidoError(thrown, "CONTAINER_BUSY")) throw thrown;
@@ -103,12 +108,16 @@ export class Reconciler {
       await this.#ender.destroy(record, record.endReason);
       return;
     }
-    if (claim.purpose === "stop" || record.state === "running" || record.state === "deleted") return;
+    await this.#tiers.tidy(record);
+    const isOver = claim.purpose === "stop" || claim.purpose === "demote";
+    if (isOver || record.state === "running" || record.state === "deleted") return;
     await evidence.append(record.id, "sandbox.failed", {
       step: claim.purpose,
       message: "The process that was starting it has died",
     });
     if (claim.purpose === "create") await this.#ender.destroy(record, "failed");
+    // What it was being filled from is still there, and what it was filled into has been tidied away.
+    else if (record.tier === "warm" || record.tier === "cold") return;
     else if (record.state === "stopped" && record.containerId !== undefined) await driver.stop(record.id, 0);
     else await this.#ender.retire(record, "failed");
   }

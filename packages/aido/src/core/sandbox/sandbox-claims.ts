@@ -18,7 +18,8 @@ const DOING: Readonly<Record<ClaimPurpose, string>> = {
 export class SandboxClaims {
   readonly #deps: Pick<SandboxDeps, "store" | "clock" | "processes">;
 
-  #count = 0;
+  /** Of the whole process: no two claims of it have the same holder. */
+  static #count = 0;
 
   constructor(deps: Pick<SandboxDeps, "store" | "clock" | "processes">) {
     this.#deps = deps;
@@ -36,8 +37,23 @@ export class SandboxClaims {
     return await this.#keep(claim, work);
   }
 
+  /** As `hold`, but gives one who puts the sandbox away time to finish. */
+  async holdAfterDemotion<T>(
+    sandboxId: string,
+    purpose: ClaimPurpose,
+    work: (lost: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const held = await this.#deps.store.claims.get(sandboxId);
+    if (held?.purpose !== "demote") return await this.hold(sandboxId, purpose, work);
+    return await this.holdPatiently(sandboxId, purpose, work);
+  }
+
   /** As `hold`, but gives the one who holds it time to finish. */
-  async holdPatiently<T>(sandboxId: string, purpose: ClaimPurpose, work: () => Promise<T>): Promise<T> {
+  async holdPatiently<T>(
+    sandboxId: string,
+    purpose: ClaimPurpose,
+    work: (lost: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     const deadline = this.#deps.clock.now().getTime() + PATIENCE_MS;
     for (;;) {
       const claim = this.#claim(sandboxId, purpose);
@@ -68,8 +84,8 @@ export class SandboxClaims {
   }
 
   #claim(sandboxId: string, purpose: ClaimPurpose): Claim {
-    this.#count += 1;
-    const holder = `${this.#deps.processes.self}#${this.#count}`;
+    SandboxClaims.#count += 1;
+    const holder = `${this.#deps.processes.self}#${SandboxClaims.#count}`;
     return { sandboxId, holder, purpose, until: new Date(this.#deps.clock.now().getTime() + CLAIM_MS) };
   }
 

@@ -8,6 +8,7 @@ import type { Logger } from "../logger.ts";
 import type { ProcessIdentity } from "../process-identity.ts";
 import type { Store } from "../store/store.ts";
 import type { Supervisors } from "../supervisor/supervisors.ts";
+import type { TierOptions } from "../tier/tier-snapshots.ts";
 
 /** What the parts of the sandbox service share. */
 export interface SandboxDeps {
@@ -20,4 +21,6 @@ export interface SandboxDeps {
   readonly activity: Activity;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Without it a stopped sandbox keeps its container. */
+  readonly tiers?: TierOptions | undefined;
 }

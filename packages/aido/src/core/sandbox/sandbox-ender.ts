@@ -3,6 +3,7 @@ import type { Container } from "../driver/driver.ts";
 import type { Counts } from "../metrics/counters.ts";
 import type { SandboxPatch, SandboxRecord } from "../store/store.ts";
 import { SUPERVISOR_EXIT } from "../supervisor/protocol.ts";
+import { TierKeeper } from "../tier/tier-keeper.ts";
 import { removeTree } from "./remove-tree.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 
@@ -14,14 +15,17 @@ const FORGET: SandboxPatch = {
   supervisorToken: "",
   tokenHash: undefined,
   expiresAt: undefined,
+  snapshotDestination: undefined,
 };
 
 /** The ways a sandbox comes to its end, each safe to repeat and to be interrupted. */
 export class SandboxEnder {
   readonly #deps: SandboxDeps;
+  readonly #tiers: TierKeeper;
 
   constructor(deps: SandboxDeps) {
     this.#deps = deps;
+    this.#tiers = new TierKeeper(deps);
   }
 
   /** From running to stopped; false when another was first, whose reason then counts. */
@@ -58,6 +62,8 @@ export class SandboxEnder {
     const { driver, store, clock, evidence, supervisors, dataDir } = this.#deps;
     await driver.remove(record.id);
     supervisors.drop(record.id);
+    const copies = (await store.sandboxes.get(record.id)) ?? record;
+    const hasCopies = this.#tiers.hasCopies(copies);
     const isFirst = await store.sandboxes.transition(
       record.id,
       ["pending", "running", "stopped"],
@@ -66,9 +72,12 @@ export class SandboxEnder {
         ...FORGET,
         endReason: record.endReason ?? reason,
         stoppedAt: record.stoppedAt ?? clock.now(),
+        // Until all copies of its files are cleared away.
+        ...(hasCopies ? { tier: "gone", tierSince: clock.now() } : {}),
       },
       counts,
     );
+    if (hasCopies) await this.#tiers.clear(copies, counts?.garbage_collected ? { gc_s3_cleaned: 1 } : {});
     await store.execs.removeAll(record.id);
     await store.runs.remove(record.id);
     await store.agentSessions.removeAll(record.id);

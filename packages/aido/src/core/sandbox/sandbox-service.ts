@@ -12,6 +12,8 @@ import {
 import { SandboxTokens } from "../access/sandbox-tokens.ts";
 import type { DriverCapabilities } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
+import { ColdStorage } from "../tier/cold-storage.ts";
+import { TierKeeper } from "../tier/tier-keeper.ts";
 import { withToken } from "./build-record.ts";
 import { checkToken, checkTtl } from "./check-request.ts";
 import { ContainerLauncher } from "./container-launcher.ts";
@@ -45,6 +47,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   readonly #reconciler: Reconciler;
   readonly #starter: SandboxStarter;
   readonly #waker: SandboxWaker;
+  readonly #tiers: TierKeeper;
   readonly #watchdog: DiskWatchdog;
   readonly #closing = new AbortController();
   #capabilities: Promise<DriverCapabilities> | undefined;
@@ -56,10 +59,13 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     this.#finder = new SandboxFinder(options.store.sandboxes, options.clock);
     this.#launcher = new ContainerLauncher(options);
     this.#reconciler = new Reconciler(options, this.#ender, this.#claims);
+    this.#tiers = new TierKeeper(options);
     this.#starter = new SandboxStarter(options, {
       claims: this.#claims,
       ender: this.#ender,
       launcher: this.#launcher,
+      tiers: this.#tiers,
+      cold: new ColdStorage(options, this.#launcher),
       capabilities: () => this.#able(),
       closing: this.#closing.signal,
     });
@@ -182,6 +188,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
         if (isOurs)
           await this.#ender.markEnded(id, options.reason ?? "stopped", options.detail, options.counts);
         else await this.#ender.markEnded(id, reason);
+        await this.#tiers.commitOnStop(id);
       });
     }
     return this.#info(await this.#own(id));

@@ -1,10 +1,19 @@
 import { mkdir } from "node:fs/promises";
 import type { Progress } from "@aido/sdk";
-import { AidoError, type CreateSandbox, type ProfileName, toAidoError } from "@aido/sdk/protocol";
+import {
+  AidoError,
+  type CreateSandbox,
+  isAidoError,
+  type ProfileName,
+  toAidoError,
+} from "@aido/sdk/protocol";
 import type { PublicAddress } from "../access/public-address.ts";
 import type { DriverCapabilities } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
+import type { ColdStorage } from "../tier/cold-storage.ts";
 import { STARTED } from "../tier/tier-fields.ts";
+import type { TierKeeper } from "../tier/tier-keeper.ts";
+import { type WayBack, waysBack } from "../tier/ways-back.ts";
 import { buildRecord, type ProfileOverrides } from "./build-record.ts";
 import { checkCapabilities } from "./check-capabilities.ts";
 import { checkRequest } from "./check-request.ts";
@@ -34,6 +43,8 @@ interface StarterParts {
   claims: SandboxClaims;
   ender: SandboxEnder;
   launcher: ContainerLauncher;
+  tiers: TierKeeper;
+  cold: ColdStorage;
   capabilities: () => Promise<DriverCapabilities>;
   /** Aborted when this process lets go of everything. */
   closing: AbortSignal;
@@ -112,27 +123,47 @@ export class SandboxStarter {
     });
   }
 
-  /** The container it had, or a new one when that is gone. */
+  /** With the files it had, wherever they are; from nothing when it never had any. */
   async start(id: string, options: StartOptions): Promise<SandboxRecord> {
     const { driver, store } = this.#deps;
-    const { claims, ender } = this.#parts;
-    return await claims.hold(id, "launch", async (lost) => {
+    const { claims } = this.#parts;
+    return await claims.holdAfterDemotion(id, "launch", async (lost) => {
       const known = await store.sandboxes.get(id);
       if (known?.state === "running") return known;
       const record = await this.#startable(id);
       checkCapabilities(record, await this.#parts.capabilities());
-      const isNew = (await driver.inspect(id)) === undefined;
-      try {
-        return await this.#launch(record, options, lost);
-      } catch (thrown) {
-        await this.#recordFailure(record, thrown);
-        // A container that was there before holds the sandbox's files and outlives a failed start.
-        if (isNew) await ender.removeContainer(id);
-        else await driver.stop(id, 0);
-        await store.sandboxes.transition(id, "pending", "stopped", { endReason: "failed" });
-        throw thrown;
+      const ways = waysBack(record, (await driver.inspect(id)) !== undefined);
+      let failure: unknown = lostFiles(record);
+      for (const way of ways) {
+        try {
+          return await this.#startThrough(way, record, options, lost);
+        } catch (thrown) {
+          failure = thrown;
+          if (!isWayClosed(way, thrown)) break;
+        }
       }
+      throw failure;
     });
+  }
+
+  async #startThrough(
+    way: WayBack,
+    record: SandboxRecord,
+    options: StartOptions,
+    lost: AbortSignal,
+  ): Promise<SandboxRecord> {
+    const { driver, store } = this.#deps;
+    const { ender, tiers } = this.#parts;
+    try {
+      return await this.#launch(await tiers.enter(record, way), options, lost);
+    } catch (thrown) {
+      await this.#recordFailure(record, thrown);
+      // A container that was there before holds the sandbox's files and outlives a failed start.
+      if (way === "hot") await driver.stop(record.id, 0);
+      else await ender.removeContainer(record.id);
+      await store.sandboxes.transition(record.id, "pending", "stopped", { endReason: "failed" });
+      throw thrown;
+    }
   }
 
   /** A record in state `pending` that nobody has been told of. */
@@ -181,6 +212,10 @@ export class SandboxStarter {
     const signal = AbortSignal.any(ends);
     signal.throwIfAborted();
     const started = await this.#parts.launcher.bringUp(record, signal, options.onProgress);
+    if (record.tier === "cold") {
+      options.onProgress?.("Restoring its files");
+      await this.#parts.cold.snapshots().restore(record, { signal, onProgress: options.onProgress });
+    }
     const patch = {
       ...started,
       stoppedAt: undefined,
@@ -213,4 +248,17 @@ export class SandboxStarter {
     const { code, message } = toAidoError(thrown);
     await this.#deps.evidence.append(record.id, "sandbox.failed", { code, message }, actor);
   }
+}
+
+/** Whether the next way may be tried: this one has ended for good, and nothing but this one is lost by it. */
+function isWayClosed(way: WayBack, thrown: unknown): boolean {
+  if (way === "warm") return isAidoError(thrown, "IMAGE_NOT_FOUND");
+  return way === "hot" && isAidoError(thrown, "CONTAINER_START_FAILED");
+}
+
+function lostFiles({ id, tier }: SandboxRecord): AidoError {
+  return new AidoError("CONTAINER_LOST", `Sandbox ${id} cannot be resumed: none of its files is left`, {
+    hint: `Remove it with \`aido sandbox destroy --sandbox ${id}\` and make a new one.`,
+    details: { id, tier },
+  });
 }

@@ -1,0 +1,3 @@
+import { tierSuite } from "./tier-suite.ts";
+
+tierSuite("local", "host");
