@@ -19,6 +19,10 @@ export class FakeSnapshots implements TierSnapshots {
   /** Called while an upload or a restore is on its way. */
   during: () => Promise<void> = async () => undefined;
 
+  ownPlace({ id, snapshotDestination }: SandboxRecord): string | undefined {
+    return snapshotDestination === undefined && this.hasOwnPlace ? `${PREFIX}${id}/snapshot` : undefined;
+  }
+
   async upload(record: SandboxRecord): Promise<{ url: string; sha256: string }> {
     const content = await this.driver?.files(record.id).readFile(record.workdir, "kept");
     await this.during();

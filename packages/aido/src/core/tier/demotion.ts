@@ -60,6 +60,7 @@ export class Demotion {
       case "hot":
         return await this.#warm(record, signal);
       case "warm":
+        await this.#keeper.expectUpload(record);
         return await this.#keeper.toCold(record, await this.#cold.upload(record, signal));
       case "cold":
         await this.#ender.destroy(record, record.endReason, { garbage_collected: 1 });

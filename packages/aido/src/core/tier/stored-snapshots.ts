@@ -4,7 +4,7 @@ import type { SnapshotService } from "../snapshot/snapshot-service.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import type { TierSnapshots } from "./tier-snapshots.ts";
 
-type Service = Pick<SnapshotService, "take" | "restore" | "remove" | "isOperatorManaged">;
+type Service = Pick<SnapshotService, "take" | "restore" | "remove" | "isOperatorManaged" | "destinationOf">;
 
 /** Tiers on the same snapshots that users take: one object of the workspace, where its owner or the operator wants it. */
 export class StoredSnapshots implements TierSnapshots {
@@ -15,6 +15,10 @@ export class StoredSnapshots implements TierSnapshots {
   constructor(service: () => Service, hasOwnPlace: boolean) {
     this.#service = service;
     this.hasOwnPlace = hasOwnPlace;
+  }
+
+  ownPlace({ id, snapshotDestination }: SandboxRecord): string | undefined {
+    return snapshotDestination === undefined ? this.#service().destinationOf(id) : undefined;
   }
 
   async upload(record: SandboxRecord, signal: AbortSignal): Promise<{ url: string; sha256: string }> {

@@ -14,6 +14,7 @@ export interface TierFields {
   warmIsStale: boolean;
   /** The last object that its files were uploaded as. */
   snapshotUrl: string | undefined;
+  /** Undefined while an upload is on its way: what lies there is then nothing to come back from. */
   snapshotSha256: string | undefined;
   snapshotIsStale: boolean;
   /** Where its owner wants snapshots to go; never removed by aido. */

@@ -59,6 +59,13 @@ export class TierKeeper {
     return true;
   }
 
+  /** Before an upload, so that what it leaves is found and removed though nobody lives to write down its end. */
+  async expectUpload(record: SandboxRecord): Promise<void> {
+    const snapshotUrl = this.#deps.tiers?.snapshots?.ownPlace(record);
+    if (snapshotUrl === undefined) return;
+    await this.keep(record.id, { snapshotUrl, snapshotIsStale: true });
+  }
+
   /** From warm to cold, once its files are in the object store: they take the image's place. */
   async toCold(record: SandboxRecord, object: { url: string; sha256: string }): Promise<boolean> {
     const { clock, evidence, tiers } = this.#deps;
@@ -102,7 +109,7 @@ export class TierKeeper {
     const { clock, evidence } = this.#deps;
     const tier = (await this.hasImage(record))
       ? "warm"
-      : record.snapshotUrl === undefined
+      : record.snapshotSha256 === undefined
         ? undefined
         : "cold";
     const tierSince = tier && clock.now();

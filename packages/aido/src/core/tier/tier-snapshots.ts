@@ -5,6 +5,8 @@ import type { SandboxRecord } from "../store/store.ts";
 export interface TierSnapshots {
   /** Whether there is a place for sandboxes that name none of their own. */
   readonly hasOwnPlace: boolean;
+  /** The operator's place for this sandbox; undefined when its files go to one of its own, or nowhere. */
+  ownPlace(record: SandboxRecord): string | undefined;
   /** All or nothing. */
   upload(record: SandboxRecord, signal: AbortSignal): Promise<{ url: string; sha256: string }>;
   /** Raises when the object is not, byte for byte, what was uploaded. */

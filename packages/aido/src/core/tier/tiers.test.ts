@@ -146,7 +146,7 @@ describe("bad days", () => {
     await bed.clock.advance(2 * DAY_MS);
     bed.snapshots.failures.push(new Error("socket hang up"));
     expect(await bed.gc.collect()).toMatchObject({ cooled: [], failed: [{ id }] });
-    expect(await bed.record(id)).toMatchObject({ tier: "warm", snapshotUrl: undefined });
+    expect(await bed.record(id)).toMatchObject({ tier: "warm", snapshotSha256: undefined });
     expect(await bed.driver.list()).toEqual([]);
     expect(await bed.images()).toHaveLength(1);
     expect(await bed.gc.collect()).toMatchObject({ cooled: [id], failed: [] });

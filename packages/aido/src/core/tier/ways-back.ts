@@ -3,7 +3,7 @@ import type { SandboxRecord } from "../store/store.ts";
 /** A way from stopped to running. `fresh` is a new container without any files of the sandbox's. */
 export type WayBack = "hot" | "warm" | "cold" | "fresh";
 
-type Kept = Pick<SandboxRecord, "tier" | "warmImage" | "warmIsStale" | "snapshotUrl" | "snapshotIsStale">;
+type Kept = Pick<SandboxRecord, "tier" | "warmImage" | "warmIsStale" | "snapshotSha256" | "snapshotIsStale">;
 
 /**
  * The ways that can give the sandbox its files back, best first. As long as its own container is there, only what
@@ -14,7 +14,7 @@ export function waysBack(record: Kept, hasContainer: boolean): readonly WayBack[
   const hasImage = record.tier !== "cold" && record.warmImage !== undefined;
   const ways: WayBack[] = isHot ? ["hot"] : [];
   if (hasImage && !(isHot && record.warmIsStale)) ways.push("warm");
-  if (record.snapshotUrl !== undefined && !(isHot && record.snapshotIsStale)) ways.push("cold");
+  if (record.snapshotSha256 !== undefined && !(isHot && record.snapshotIsStale)) ways.push("cold");
   const isNothingKept = record.tier === undefined || record.tier === "hot";
   return ways.length === 0 && isNothingKept ? ["fresh"] : ways;
 }

@@ -1,0 +1,3 @@
+import { deathSuite } from "./death-suite.ts";
+
+deathSuite("local", "host");
