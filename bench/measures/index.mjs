@@ -7,6 +7,7 @@ import { burst, memory } from "./many.mjs";
 import { scaleRecords } from "./scale.mjs";
 import { burstPool, createPool, execHttp, execThroughput } from "./server.mjs";
 import { stream } from "./stream.mjs";
+import { gcTick, resumeHot, resumeTiers } from "./tiers.mjs";
 
 /** In the order in which they are printed. */
 export const measures = {
@@ -25,4 +26,7 @@ export const measures = {
   "exec.throughput": execThroughput,
   "scale.records": scaleRecords,
   "batch.exec": batchExec,
+  "resume.hot": resumeHot,
+  "resume.tiers": resumeTiers,
+  "gc.tick": gcTick,
 };
