@@ -138,15 +138,7 @@ export async function wire(
     endpoint: new endpoints.EndpointFile(dataDir.sshEndpoint, processes),
     settled: (id) => history.settled(id),
   });
-  const { stores, policy } = objects.makeObjectStores(config, clock);
-  const snapshotService = new snapshots.SnapshotService({
-    ...shared,
-    stores,
-    prefix: policy.prefix,
-    maxBytes: config.snapshot.maxBytes,
-    sandboxes: sandboxService,
-    settled: (id) => history.settled(id),
-  });
+  const snapshotService = snapshotsFor(sandboxService, (id) => history.settled(id));
   const jobParts = {
     ...shared,
     config,
@@ -157,8 +149,6 @@ export async function wire(
     ssh: sshService,
     snapshots: snapshotService,
   };
-  };
-  const snapshotService = snapshotsFor(sandboxService, (id) => history.settled(id));
   return new core.CoreAido({
     sandboxes: sandboxService,
     execs: tracked,
