@@ -69,7 +69,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...portRoutes(aido, deps.tokens),
     ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes, images: aido.images }),
     ...sshRoutes(aido),
-    ...jobRoutes(aido, { quota, known }),
+    ...jobRoutes(aido, { quota, known, images: aido.images }),
     ...batchRoutes(aido),
     ...imageRoutes({ images: aido.images, builders: deps.imageBuilders }),
     ...recordRoutes(aido, deps.audit),

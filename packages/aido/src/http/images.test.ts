@@ -100,6 +100,7 @@ describe("images over HTTP", () => {
     for (const image of [ref, id]) {
       const attempts = [
         bed.post("/api/sandbox", { image }, ask),
+        bed.post("/api/jobs/SANDBOX_CREATE", { image }, ask),
         bed.post("/api/images", { pull: image }, ask),
         bed.post("/api/images", { dockerfile: `FROM ${image}` }, ask),
         bed.call("DELETE", path(image), ask),

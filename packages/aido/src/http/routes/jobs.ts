@@ -2,6 +2,7 @@ import { jobBody, jobListReply, jobReply } from "@aido/sdk/schemas";
 import type { CoreAido } from "../../core/core-aido.ts";
 import type { JobCaller } from "../../core/job/job-caller.ts";
 import { type Operation, operation } from "../operation.ts";
+import { type ImageLookup, refuseForeignImage } from "../own-image.ts";
 import { ownerLabels, requestedSandbox, type SandboxLookup } from "../ownership.ts";
 import type { Quota } from "../quota.ts";
 import type { RequestContext } from "../request-context.ts";
@@ -12,6 +13,7 @@ export interface JobRouteDeps {
   quota: Quota;
   /** Where a sandbox is looked up without asking the driver. */
   known: SandboxLookup;
+  images: ImageLookup;
 }
 
 export function jobRoutes(aido: Pick<CoreAido, "jobs" | "sandboxes">, deps: JobRouteDeps): Operation[] {
@@ -48,7 +50,7 @@ export function jobRoutes(aido: Pick<CoreAido, "jobs" | "sandboxes">, deps: JobR
 /** Whoever sent the request: sees its own sandboxes, and has as many as it may have. */
 function callerOf(
   aido: Pick<CoreAido, "sandboxes">,
-  { quota, known }: JobRouteDeps,
+  { quota, known, images }: JobRouteDeps,
   request: RequestContext,
 ): JobCaller {
   const { principal } = request;
@@ -58,6 +60,7 @@ function callerOf(
     isInternal: false,
     find: (id) => requestedSandbox(known, request, id),
     create: async (wanted, options) => {
+      await refuseForeignImage(images, principal, wanted.image);
       const labels = { ...wanted.labels, ...ownerLabels(principal) };
       const sandbox = await quota(principal, () => aido.sandboxes.create({ ...wanted, labels }, options));
       request.sandboxId = sandbox.id;
