@@ -4,6 +4,7 @@ import type { Counts } from "../metrics/counters.ts";
 import type { SandboxPatch, SandboxRecord } from "../store/store.ts";
 import { SUPERVISOR_EXIT } from "../supervisor/protocol.ts";
 import { TierKeeper } from "../tier/tier-keeper.ts";
+import { PROFILE_DEFAULTS } from "./profiles.ts";
 import { removeTree } from "./remove-tree.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 
@@ -37,7 +38,13 @@ export class SandboxEnder {
   ): Promise<boolean> {
     const { store, clock, evidence } = this.#deps;
     const now = clock.now();
-    const patch = { endReason: reason, stoppedAt: now, tier: "hot", tierSince: now } as const;
+    const profile = (await store.sandboxes.get(id))?.profile;
+    // Asleep, a sidecar sandbox is kept as long as its tier is; its life goes on when it is started.
+    const sleeps = profile !== undefined && PROFILE_DEFAULTS[profile].hasSidecar && reason !== "timeout";
+    const patch: SandboxPatch = {
+      ...{ endReason: reason, stoppedAt: now, tier: "hot", tierSince: now },
+      ...(sleeps ? { expiresAt: undefined } : {}),
+    };
     const isFirst = await store.sandboxes.transition(id, "running", "stopped", patch, counts);
     if (!isFirst) return false;
     await evidence.append(id, "sandbox.stopped", { reason, ...detail });

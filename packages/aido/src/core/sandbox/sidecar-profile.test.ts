@@ -25,6 +25,23 @@ test("S2-10 each sidecar sandbox has one container, named after it", async () =>
   expect((await bed.driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([one.id]);
 });
 
+test("S2-58 S2-61 its life is counted while it runs; asleep it is left to its tier", async () => {
+  await using bed = sandboxBed();
+  const sidecar = await bed.sandboxes.create({ profile: "sidecar", ttlMs: 60_000 });
+  const plain = await bed.sandboxes.create({ ttlMs: 60_000 });
+  await bed.sandboxes.stop(sidecar.id);
+  await bed.sandboxes.stop(plain.id);
+  await bed.clock.advance(120_000);
+  await bed.sandboxes.expire();
+  expect(await bed.sandboxes.get(sidecar.id)).toMatchObject({ state: "stopped", expiresAt: undefined });
+  expect((await bed.store.sandboxes.get(plain.id))?.state).toBe("deleted");
+  const again = await bed.sandboxes.start(sidecar.id);
+  expect(again.expiresAt).toEqual(new Date(bed.clock.now().getTime() + 60_000));
+  await bed.clock.advance(61_000);
+  await bed.sandboxes.expire();
+  expect((await bed.store.sandboxes.get(sidecar.id))?.state).toBe("deleted");
+});
+
 test("other profiles have no sidecar unless a token is given", async () => {
   await using bed = sandboxBed();
   const plain = await bed.sandboxes.create({});
