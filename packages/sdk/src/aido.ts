@@ -24,6 +24,7 @@ import type { Reaper } from "./reaper.ts";
 import type { Runs } from "./runs.ts";
 import type { Snapshots } from "./snapshots.ts";
 import type { Ssh } from "./ssh.ts";
+import type { Workflows } from "./workflows.ts";
 
 /**
  * What every front end is written against. Core implements it in this process; the HTTP client implements
@@ -40,6 +41,7 @@ export interface Aido {
   readonly snapshots: Snapshots;
   readonly jobs: Jobs;
   readonly batches: Batches;
+  readonly workflows: Workflows;
   readonly reaper: Reaper;
   /** Jobs, sandboxes, sessions, reaper and garbage collection in numbers, by name. */
   metrics(): Promise<Readonly<Record<string, number>>>;

@@ -26,3 +26,4 @@ export * from "./run-exec.ts";
 export * from "./runs.ts";
 export * from "./snapshots.ts";
 export * from "./ssh.ts";
+export * from "./workflows.ts";

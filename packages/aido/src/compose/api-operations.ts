@@ -28,6 +28,7 @@ import { serverRoutes } from "../http/routes/server.ts";
 import { snapshotRoutes } from "../http/routes/snapshots.ts";
 import { sshRoutes } from "../http/routes/ssh.ts";
 import { systemRoutes } from "../http/routes/system.ts";
+import { workflowRoutes } from "../http/routes/workflows.ts";
 import { workspaceFileRoutes } from "../http/routes/workspace-files.ts";
 import { sidecarRoutes } from "../http/sidecar/sidecar-routes.ts";
 
@@ -71,6 +72,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...sshRoutes(aido),
     ...jobRoutes(aido, { quota, known, images: aido.images }),
     ...batchRoutes(aido),
+    ...workflowRoutes(aido),
     ...imageRoutes({ images: aido.images, builders: deps.imageBuilders }),
     ...recordRoutes(aido, deps.audit),
     ...serverRoutes(aido.driver, version),

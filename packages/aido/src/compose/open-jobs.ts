@@ -7,6 +7,7 @@ import { SandboxTokens } from "../core/access/sandbox-tokens.ts";
 import type { Activity } from "../core/activity/activity.ts";
 import { BatchService } from "../core/batch/batch-service.ts";
 import type { Clock } from "../core/clock.ts";
+import type { EvidenceLog } from "../core/evidence/evidence-log.ts";
 import type { OpenJobs } from "../core/job/deferred-jobs.ts";
 import type { JobCaller } from "../core/job/job-caller.ts";
 import type { HandlerDeps } from "../core/job/job-handler.ts";
@@ -17,11 +18,13 @@ import type { ProcessIdentity } from "../core/process-identity.ts";
 import type { SandboxService } from "../core/sandbox/sandbox-service.ts";
 import type { Store } from "../core/store/store.ts";
 import { validationError } from "../http/error-reply.ts";
+import { openWorkflows } from "./open-workflows.ts";
 
 export interface JobParts extends Pick<HandlerDeps, "agents" | "snapshots" | "ssh"> {
   config: Config;
   sandboxes: SandboxService;
   execs: Execs;
+  evidence: EvidenceLog;
   activity: Activity;
   store: Store;
   clock: Clock;
@@ -33,16 +36,19 @@ export interface JobParts extends Pick<HandlerDeps, "agents" | "snapshots" | "ss
 export function openJobs(parts: JobParts): OpenJobs {
   const { config, sandboxes, store, clock, processes, logger } = parts;
   const batches = new BatchService({ store, clock, processes, logger, ttlMs: config.batchTtlMs });
+  const tokens = new SandboxTokens(store.sandboxes);
+  const workflows = openWorkflows({ ...parts, tokens, parse });
   const handlers = jobHandlers({
     ...parts,
     batches,
-    tokens: new SandboxTokens(store.sandboxes),
+    workflows,
+    tokens,
     operatorAddress: config.operatorAddress,
   });
   const local = localCaller(sandboxes);
   const describe = () => describeJobs() as JobInfo[];
   const jobs = new JobService({ handlers, parse, describe, local, store, clock, processes });
-  return { jobs, batches, local };
+  return { jobs, batches, workflows, local };
 }
 
 /** Whoever may open the data directory is the operator. */

@@ -135,7 +135,7 @@ async function serve(
     forgetAnswers: (now) => store.idempotency.prune(new Date(now.getTime() - KEEP_ANSWERS_MS)),
   });
   await housekeeping.start();
-  startUpkeep(tasks, aido, config);
+  await startUpkeep(tasks, aido, config);
   // Opened without entries too: what a killed server has left in its pool is removed.
   pool = await aido.openPool(poolSpecs, store.pool);
   const { host, port } = config.serve;

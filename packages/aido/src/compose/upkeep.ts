@@ -3,7 +3,7 @@ import type { CoreAido } from "../core/core-aido.ts";
 import type { PeriodicTasks } from "../core/periodic/periodic-tasks.ts";
 
 /** What an operator's settings make a server do about sandboxes that are not used. */
-export function startUpkeep(tasks: PeriodicTasks, aido: CoreAido, config: Config): void {
+export async function startUpkeep(tasks: PeriodicTasks, aido: CoreAido, config: Config): Promise<void> {
   if (config.reaper.intervalMs > 0) {
     tasks.start({
       name: "sandboxes.reap",
@@ -28,6 +28,15 @@ export function startUpkeep(tasks: PeriodicTasks, aido: CoreAido, config: Config
         if (first !== undefined)
           throw new Error(`${failed.length} sandboxes cannot be put away: ${first.message}`);
       },
+    });
+  }
+  if (config.workflowSchedule !== "off") {
+    const { workflowTick } = await import("./open-workflows.ts");
+    const tick = workflowTick(config.workflowSchedule);
+    tasks.start({
+      name: "workflows.tick",
+      everyMs: () => tick(new Date()),
+      run: () => aido.workflows.startDue(),
     });
   }
 }

@@ -126,6 +126,7 @@ export function toConfig(values: Values, cwd: string): Config {
     idleTimeoutMs: values.idleTimeout,
     limits: Object.freeze(Object.fromEntries(set)),
     batchTtlMs: values.batchTtl,
+    workflowSchedule: values.workflowSchedule,
     operatorAddress: values.operatorAddress,
     images: Object.freeze({
       bases: toList(values["images.bases"]),

@@ -28,6 +28,7 @@ export interface Values extends ObjectValues, GcValues {
   "limits.openFiles": number | undefined;
   "limits.output": number | undefined;
   batchTtl: number;
+  workflowSchedule: string;
   operatorAddress: string | undefined;
   "images.bases": string | undefined;
   "images.builders": ImageBuilders;
@@ -155,6 +156,13 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     kind: duration,
     default: 24 * 60 * 60_000,
     description: "How long the results of a batch are kept when nobody collects them.",
+  },
+  workflowSchedule: {
+    kind: text,
+    default: "0 * * * * *",
+    description:
+      "When a server looks for workflows that are due: six fields as of cron, seconds first, in UTC; `off` never.",
+    variables: { WORKFLOW_CRON_SCHEDULE: text },
   },
   operatorAddress: {
     kind: text,

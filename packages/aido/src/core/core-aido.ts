@@ -9,6 +9,7 @@ import type { HistoryService } from "./history/history-service.ts";
 import type { TrackedExecs } from "./history/tracked-execs.ts";
 import type { ImageService } from "./image/image-service.ts";
 import type { DeferredBatches, DeferredJobs } from "./job/deferred-jobs.ts";
+import type { DeferredWorkflows } from "./job/deferred-workflows.ts";
 import type { Metrics } from "./metrics/read-metrics.ts";
 import type { PoolSpec } from "./pool/parse-pool.ts";
 import type { PoolStore } from "./pool/pool-store.ts";
@@ -60,6 +61,7 @@ export class CoreAido implements Aido {
   readonly activity: Activity;
   readonly jobs: DeferredJobs;
   readonly batches: DeferredBatches;
+  readonly workflows: DeferredWorkflows;
   readonly reaper: Reaper;
   readonly ssh: SshService;
   readonly gc: Gc;
@@ -85,6 +87,7 @@ export class CoreAido implements Aido {
     this.activity = parts.activity;
     this.jobs = parts.jobs;
     this.batches = parts.jobs.batches;
+    this.workflows = parts.jobs.workflows;
     this.reaper = parts.reaper;
     this.ssh = parts.ssh;
     this.gc = parts.gc;

@@ -13,11 +13,14 @@ export interface SandboxLookup {
   readonly sandboxes: Pick<Sandboxes, "get" | "list">;
 }
 
-export function ownerLabels(principal: Principal): Record<string, string> {
+export function ownerLabels(principal: Pick<Principal, "owner">): Record<string, string> {
   return { [OWNER_LABEL]: principal.owner };
 }
 
-export function isOwner(principal: Principal, labels: Readonly<Record<string, string>>): boolean {
+export function isOwner(
+  principal: Pick<Principal, "owner">,
+  labels: Readonly<Record<string, string>>,
+): boolean {
   return labels[OWNER_LABEL] === principal.owner;
 }
 

@@ -4,7 +4,7 @@ import type { Principal } from "./auth/principal.ts";
 import { ownerLabels } from "./ownership.ts";
 
 /** Makes a sandbox, or raises QUOTA_EXCEEDED when the caller has as many as it may have. */
-export type Quota = <Made>(principal: Principal, make: () => Promise<Made>) => Promise<Made>;
+export type Quota = <Made>(principal: Pick<Principal, "owner">, make: () => Promise<Made>) => Promise<Made>;
 
 /** What one owner is at: sandboxes being made, and how many times one was done. */
 interface Making {
@@ -14,7 +14,7 @@ interface Making {
 }
 
 /** 0 means no limit. Requests that come at once cannot get more together than one after the other. */
-export function sandboxQuota(aido: Aido, most: number): Quota {
+export function sandboxQuota(aido: Pick<Aido, "sandboxes">, most: number): Quota {
   const all = new Map<string, Making>();
   return async (principal, make) => {
     if (most === 0) return make();
@@ -49,7 +49,11 @@ function tracked<Made>(making: Making, work: Promise<Made>): Promise<Made> {
   return made;
 }
 
-async function count(aido: Aido, principal: Principal, most: number): Promise<number> {
+async function count(
+  aido: Pick<Aido, "sandboxes">,
+  principal: Pick<Principal, "owner">,
+  most: number,
+): Promise<number> {
   const states = ["pending", "running", "stopped"] as const;
   return (await aido.sandboxes.list({ labels: ownerLabels(principal), states, limit: most })).length;
 }

@@ -6,6 +6,7 @@ import { storeMetricsContract } from "./store-metrics-contract.ts";
 import { storeSshContract } from "./store-ssh-contract.ts";
 import { storeTierContract } from "./store-tier-contract.ts";
 import { claim, run, storeWorkContract } from "./store-work-contract.ts";
+import { storeWorkflowContract } from "./store-workflow-contract.ts";
 
 const END: ExecEnd = {
   status: "exited",
@@ -305,5 +306,6 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
   storeMetricsContract(name, open);
   storeTierContract(name, open);
   storeBatchContract(name, open);
+  storeWorkflowContract(name, open);
   storeSshContract(name, open);
 }

@@ -13,6 +13,7 @@ import { HttpRuns } from "./http-runs.ts";
 import { HttpSandboxes } from "./http-sandboxes.ts";
 import { HttpSnapshots } from "./http-snapshots.ts";
 import { HttpSsh } from "./http-ssh.ts";
+import { HttpWorkflows } from "./http-workflows.ts";
 import { Transport, type TransportOptions } from "./transport.ts";
 
 /** What the server says of itself. */
@@ -36,6 +37,7 @@ export class HttpAido implements Aido {
   readonly runs: HttpRuns;
   readonly jobs: HttpJobs;
   readonly batches: HttpBatches;
+  readonly workflows: HttpWorkflows;
   readonly reaper: HttpReaper;
   readonly agents: HttpAgents;
   readonly ssh: HttpSsh;
@@ -55,6 +57,7 @@ export class HttpAido implements Aido {
     this.runs = new HttpRuns(transport);
     this.jobs = new HttpJobs(transport);
     this.batches = new HttpBatches(transport);
+    this.workflows = new HttpWorkflows(transport, this.jobs);
     this.reaper = new HttpReaper(transport);
     this.agents = new HttpAgents(transport);
     this.ssh = new HttpSsh(transport);

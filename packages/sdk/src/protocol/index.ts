@@ -8,3 +8,4 @@ export * from "./job-requests.ts";
 export * from "./job-results.ts";
 export * from "./run.ts";
 export * from "./sandbox.ts";
+export * from "./workflow.ts";

@@ -96,6 +96,3 @@ export interface BatchCollectResult {
   results: readonly BatchItem<object>[];
   aggregate?: BatchAggregate;
 }
-
-/** A workflow's answer is one JSON object; see the workflows' own types. */
-export type WorkflowResult = Readonly<Record<string, unknown>>;

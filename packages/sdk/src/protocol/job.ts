@@ -23,8 +23,8 @@ import type {
   SandboxCreateResult,
   SnapshotResult,
   TaskResult,
-  WorkflowResult,
 } from "./job-results.ts";
+import type { WorkflowCanceled, WorkflowCreated, WorkflowExecution, WorkflowTickResult } from "./workflow.ts";
 
 /** Every job by name. The numbers are public: chains and callers send them. */
 export const JOBS = {
@@ -72,10 +72,10 @@ export interface JobTypes {
   BATCH_TASK: { request: BatchTaskRequest; result: BatchTaskResult };
   BATCH_EXEC: { request: BatchExecRequest; result: BatchExecResult };
   BATCH_COLLECT: { request: BatchCollectRequest; result: BatchCollectResult };
-  WORKFLOW_CREATE: { request: WorkflowCreateRequest; result: WorkflowResult };
-  WORKFLOW_TRIGGER: { request: WorkflowControlRequest; result: WorkflowResult };
-  WORKFLOW_CANCEL: { request: WorkflowControlRequest; result: WorkflowResult };
-  WORKFLOW_TICK: { request: Record<never, never>; result: WorkflowResult };
+  WORKFLOW_CREATE: { request: WorkflowCreateRequest; result: WorkflowCreated };
+  WORKFLOW_TRIGGER: { request: WorkflowControlRequest; result: WorkflowExecution };
+  WORKFLOW_CANCEL: { request: WorkflowControlRequest; result: WorkflowCanceled };
+  WORKFLOW_TICK: { request: Record<never, never>; result: WorkflowTickResult };
   SSH_PROVISION: { request: SshKeyRequest; result: Readonly<Record<string, unknown>> };
   SSH_REVOKE: { request: SshKeyRequest; result: Readonly<Record<string, unknown>> };
 }

@@ -16,3 +16,4 @@ export * from "./sidecar.ts";
 export * from "./snapshots.ts";
 export * from "./ssh.ts";
 export * from "./values.ts";
+export * from "./workflows.ts";

@@ -12,6 +12,7 @@ import { declareSandboxCommands } from "./sandbox-commands.ts";
 import { declareServerCommands } from "./server-commands.ts";
 import { declareSnapshotCommands } from "./snapshot-commands.ts";
 import { declareSshCommands } from "./ssh-commands.ts";
+import { declareWorkflowCommands } from "./workflow-commands.ts";
 
 /** The whole command line as declarations. Nothing here does work: see `Act`. */
 export function buildProgram(version: string, act: Act): Command {
@@ -35,6 +36,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareHistoryCommands(program, act);
   declareSnapshotCommands(program, act);
   declareJobCommands(program, act);
+  declareWorkflowCommands(program, act);
   declareImageCommands(program, act);
   declareSshCommands(program, act);
   declareServerCommands(program, act);

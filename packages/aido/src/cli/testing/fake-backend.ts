@@ -13,6 +13,7 @@ import type {
   Sandboxes,
   Snapshots,
   Ssh,
+  Workflows,
 } from "@aido/sdk";
 import {
   AidoError,
@@ -33,6 +34,7 @@ export interface FakeBackendParts {
   snapshots?: Partial<Snapshots>;
   jobs?: Partial<Jobs>;
   batches?: Partial<Batches>;
+  workflows?: Partial<Workflows>;
   reaper?: Partial<Reaper>;
   metrics?: Readonly<Record<string, number>>;
   agents?: Partial<Agents>;
@@ -59,6 +61,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     snapshots: only("snapshots", parts.snapshots),
     jobs: only("jobs", parts.jobs),
     batches: only("batches", parts.batches),
+    workflows: only("workflows", parts.workflows),
     reaper: only("reaper", parts.reaper),
     metrics: async () => parts.metrics ?? {},
     agents: only("agents", parts.agents),

@@ -34,9 +34,18 @@ export class SandboxTokens {
 
   /** By the whole id. A sandbox that is not there takes as long and says as little as a wrong token. */
   async verify(sandboxId: string, token: string): Promise<boolean> {
+    return await this.verifyHash(sandboxId, hashToken(token));
+  }
+
+  hash(token: string): string {
+    return hashToken(token);
+  }
+
+  /** As `verify`, for a token that was not kept itself. */
+  async verifyHash(sandboxId: string, hash: string): Promise<boolean> {
     const record = await this.#sandboxes.get(sandboxId);
     const kept = record?.tokenHash ?? NO_HASH;
-    const isSame = timingSafeEqual(Buffer.from(kept), Buffer.from(hashToken(token)));
+    const isSame = timingSafeEqual(Buffer.from(kept), Buffer.from(hash));
     return isSame && record !== undefined && record.state !== "deleted";
   }
 }

@@ -1,11 +1,14 @@
 import type { Batches, Jobs } from "@aido/sdk";
 import type { BatchInfo, JobId, JobInfo, JobName, JobRequest, JobResult } from "@aido/sdk/protocol";
 import type { BatchCaller, BatchService } from "../batch/batch-service.ts";
+import type { WorkflowService } from "../workflow/workflow-service.ts";
+import { DeferredWorkflows } from "./deferred-workflows.ts";
 import type { JobService, RunJobOptions } from "./job-service.ts";
 
 export interface OpenJobs {
   jobs: JobService;
   batches: BatchService;
+  workflows: WorkflowService;
   /** Whoever asks in this process without saying for whom. */
   local: BatchCaller;
 }
@@ -13,12 +16,14 @@ export interface OpenJobs {
 /** Jobs and batches, loaded when the first one is asked for: most commands run none. */
 export class DeferredJobs implements Jobs {
   readonly batches: DeferredBatches;
+  readonly workflows: DeferredWorkflows;
   readonly #open: () => Promise<OpenJobs>;
   #opened: Promise<OpenJobs> | undefined;
 
   constructor(open: () => Promise<OpenJobs>) {
     this.#open = open;
     this.batches = new DeferredBatches(() => this.#parts());
+    this.workflows = new DeferredWorkflows(() => this.#parts());
   }
 
   async list(): Promise<readonly JobInfo[]> {
@@ -40,14 +45,16 @@ export class DeferredJobs implements Jobs {
 
   /** Settles what processes that have died were at. */
   async recover(): Promise<void> {
-    const { jobs, batches } = await this.#parts();
+    const { jobs, batches, workflows } = await this.#parts();
     await jobs.recover();
     await batches.recover();
+    await workflows.recover();
   }
 
-  /** Ends the batches that run here. */
+  /** Ends the batches and workflows that run here. */
   async close(): Promise<void> {
-    await (await this.#opened)?.batches.close();
+    const parts = await this.#opened;
+    await Promise.all([parts?.batches.close(), parts?.workflows.close()]);
   }
 
   #parts(): Promise<OpenJobs> {

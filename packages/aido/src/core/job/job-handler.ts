@@ -2,6 +2,7 @@ import type { Agents, Execs, Sandboxes } from "@aido/sdk";
 import type { JobName, JobTypes, Parsed } from "@aido/sdk/protocol";
 import type { Activity } from "../activity/activity.ts";
 import type { BatchService } from "../batch/batch-service.ts";
+import type { WorkflowService } from "../workflow/workflow-service.ts";
 import type { JobCaller } from "./job-caller.ts";
 
 export interface JobContext {
@@ -28,6 +29,7 @@ export interface HandlerDeps {
   readonly agents?: JobAgents | undefined;
   readonly snapshots?: JobSnapshots | undefined;
   readonly ssh?: JobSsh | undefined;
+  readonly workflows?: WorkflowService | undefined;
   /** This operator's address, where several share the work. */
   readonly operatorAddress?: string | undefined;
 }

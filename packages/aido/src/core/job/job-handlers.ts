@@ -12,11 +12,15 @@ import { sandboxStop } from "./handlers/sandbox-stop.ts";
 import { sshProvision } from "./handlers/ssh-provision.ts";
 import { sshRevoke } from "./handlers/ssh-revoke.ts";
 import { task } from "./handlers/task.ts";
+import { workflowCancel } from "./handlers/workflow-cancel.ts";
+import { workflowCreate } from "./handlers/workflow-create.ts";
+import { workflowTick } from "./handlers/workflow-tick.ts";
+import { workflowTrigger } from "./handlers/workflow-trigger.ts";
 import type { HandlerDeps, JobHandlers } from "./job-handler.ts";
 
 /** Every job this aido does, one file each. */
 export function jobHandlers(deps: HandlerDeps): JobHandlers {
-  const { agents, snapshots, ssh } = deps;
+  const { agents, snapshots, ssh, workflows } = deps;
   return {
     SANDBOX_CREATE: sandboxCreate(deps),
     SANDBOX_STOP: sandboxStop(deps),
@@ -32,6 +36,12 @@ export function jobHandlers(deps: HandlerDeps): JobHandlers {
     BATCH_CREATE: batchCreate(deps),
     BATCH_EXEC: batchExec(deps),
     BATCH_COLLECT: batchCollect(deps),
+    ...(workflows && {
+      WORKFLOW_CREATE: workflowCreate(workflows),
+      WORKFLOW_TRIGGER: workflowTrigger(workflows),
+      WORKFLOW_CANCEL: workflowCancel(workflows),
+      WORKFLOW_TICK: workflowTick(workflows),
+    }),
     ...(ssh && { SSH_PROVISION: sshProvision({ ...deps, ssh }), SSH_REVOKE: sshRevoke({ ...deps, ssh }) }),
   };
 }

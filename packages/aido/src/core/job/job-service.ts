@@ -101,7 +101,9 @@ export class JobService implements Jobs {
 
 /** A job whose agent says that it has failed is a failed one. */
 function countsOf(result: object): Counts {
-  const { success } = result as Partial<TaskResult>;
+  const { success, task } = result as Partial<TaskResult> & { task?: TaskResult };
+  // What a workflow's agents used is counted with its run, which may also begin without a job.
+  if (task !== undefined) return { failed_jobs: task.success ? 0 : 1 };
   return { failed_jobs: success === false ? 1 : 0, ...tokenCounts(result) };
 }
 

@@ -7,8 +7,8 @@ import { RepeatedFailures } from "./repeated-failures.ts";
 export interface PeriodicTask {
   /** `noun.verb`; also the name of its lease. */
   readonly name: string;
-  /** From the end of one run to the beginning of the next. */
-  readonly everyMs: number;
+  /** From the end of one run to the beginning of the next; worked out each time when it is not always the same. */
+  readonly everyMs: number | (() => number);
   /** Of all processes on one store, one at a time does it. */
   readonly isShared?: boolean | undefined;
   /** Must give up soon when the signal is aborted: the process stops, or another one has taken over. */
@@ -71,7 +71,8 @@ export class PeriodicTasks {
   async #repeat(task: PeriodicTask): Promise<void> {
     const { signal } = this.#stopping;
     for (;;) {
-      await this.#deps.clock.sleep(task.everyMs, signal).catch(() => undefined);
+      const ms = typeof task.everyMs === "number" ? task.everyMs : task.everyMs();
+      await this.#deps.clock.sleep(ms, signal).catch(() => undefined);
       if (signal.aborted) return;
       await this.#failures.quietly(task.name, () => this.#once(task));
     }

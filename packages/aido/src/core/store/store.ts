@@ -15,6 +15,7 @@ import type { Mount } from "../driver/driver.ts";
 import type { CounterStore, Counts, SandboxTotals } from "../metrics/counters.ts";
 import type { SshKeyStore } from "../ssh/ssh-key-store.ts";
 import type { TierFields } from "../tier/tier-fields.ts";
+import type { WorkflowStore } from "../workflow/workflow-store.ts";
 
 /** Where records live. The driver is the truth about what runs, the store about what should. */
 export interface Store {
@@ -28,6 +29,7 @@ export interface Store {
   readonly counters: CounterStore;
   readonly jobs: JobStore;
   readonly batches: BatchStore;
+  readonly workflows: WorkflowStore;
   readonly sshKeys: SshKeyStore;
   close(): Promise<void>;
 }

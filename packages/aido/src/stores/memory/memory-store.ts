@@ -19,6 +19,7 @@ import { MemoryLeases } from "./memory-leases.ts";
 import { MemoryPool } from "./memory-pool.ts";
 import { MemorySandboxes } from "./memory-sandboxes.ts";
 import { MemorySshKeys } from "./memory-ssh-keys.ts";
+import { MemoryWorkflows } from "./memory-workflows.ts";
 
 /** Records of one process, gone with it. For tests and throw-away use. */
 export class MemoryStore implements Store {
@@ -32,6 +33,7 @@ export class MemoryStore implements Store {
   readonly counters = new MemoryCounters();
   readonly jobs = new MemoryJobs(this.counters);
   readonly batches = new MemoryBatches(this.counters);
+  readonly workflows = new MemoryWorkflows(this.counters);
   readonly pool: MemoryPool;
   readonly sshKeys: MemorySshKeys;
 

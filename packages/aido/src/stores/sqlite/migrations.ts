@@ -246,4 +246,41 @@ export const MIGRATIONS: readonly string[] = [
     UNIQUE (sandbox_id, username, fingerprint)
   ) STRICT;
   `,
+  `
+  CREATE TABLE workflows (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    active INTEGER NOT NULL,
+    queues INTEGER NOT NULL,
+    run_id TEXT,
+    failures INTEGER NOT NULL,
+    next_run_at INTEGER,
+    planned_at INTEGER NOT NULL,
+    last_run_at INTEGER,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX workflows_owner ON workflows (owner, id);
+  CREATE INDEX workflows_active ON workflows (active) WHERE active = 1;
+  CREATE INDEX workflows_due ON workflows (next_run_at) WHERE next_run_at IS NOT NULL;
+  CREATE INDEX workflows_planned ON workflows (planned_at) WHERE next_run_at IS NOT NULL;
+  CREATE INDEX workflows_run ON workflows (run_id) WHERE run_id IS NOT NULL;
+
+  CREATE TABLE workflow_runs (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    workflow_id INTEGER NOT NULL REFERENCES workflows (id) ON DELETE CASCADE,
+    "trigger" TEXT NOT NULL,
+    state TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    sandbox_id TEXT,
+    scheduled_for INTEGER,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    outcome TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX workflow_runs_workflow ON workflow_runs (workflow_id, seq);
+  CREATE INDEX workflow_runs_running ON workflow_runs (seq) WHERE state = 'running';
+  `,
 ];

@@ -15,6 +15,7 @@ import { SqlitePool } from "./sqlite-pool.ts";
 import { SqliteRuns } from "./sqlite-runs.ts";
 import { SqliteSandboxes } from "./sqlite-sandboxes.ts";
 import { SqliteSshKeys } from "./sqlite-ssh-keys.ts";
+import { SqliteWorkflows } from "./sqlite-workflows.ts";
 
 /** Records in one SQLite file, safe for several processes at once. */
 export class SqliteStore implements Store {
@@ -28,6 +29,7 @@ export class SqliteStore implements Store {
   readonly counters: SqliteCounters;
   readonly jobs: SqliteJobs;
   readonly batches: SqliteBatches;
+  readonly workflows: SqliteWorkflows;
   readonly apiKeys: SqliteApiKeys;
   readonly audit: SqliteAudit;
   readonly idempotency: SqliteIdempotency;
@@ -52,6 +54,7 @@ export class SqliteStore implements Store {
     this.counters = new SqliteCounters(this.#connection);
     this.jobs = new SqliteJobs(this.#connection);
     this.batches = new SqliteBatches(this.#connection);
+    this.workflows = new SqliteWorkflows(this.#connection);
     this.sshKeys = new SqliteSshKeys(this.#connection);
   }
 
