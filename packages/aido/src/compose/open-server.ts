@@ -28,7 +28,7 @@ import type { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { apiOperations } from "./api-operations.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { type OpenSsh, openSsh } from "./open-ssh.ts";
-import { startUpkeep } from "./upkeep.ts";
+import { startUpkeep, workflowTicks } from "./upkeep.ts";
 
 export interface OpenServer {
   readonly url: string;
@@ -134,8 +134,9 @@ async function serve(
     tasks,
     forgetAnswers: (now) => store.idempotency.prune(new Date(now.getTime() - KEEP_ANSWERS_MS)),
   });
+  const ticks = await workflowTicks(config);
   await housekeeping.start();
-  await startUpkeep(tasks, aido, config);
+  startUpkeep(tasks, aido, config, ticks);
   // Opened without entries too: what a killed server has left in its pool is removed.
   pool = await aido.openPool(poolSpecs, store.pool);
   const { host, port } = config.serve;

@@ -6,7 +6,6 @@ import type { JobCaller } from "../core/job/job-caller.ts";
 import { type CronSchedule, gapMs } from "../core/workflow/cron-schedule.ts";
 import { type WorkflowSandboxDeps, WorkflowSandboxes } from "../core/workflow/workflow-sandboxes.ts";
 import { WorkflowService } from "../core/workflow/workflow-service.ts";
-import { readCron } from "../cron/croner-schedules.ts";
 import { validationError } from "../http/error-reply.ts";
 import { isOwner, ownerLabels } from "../http/ownership.ts";
 import { sandboxQuota } from "../http/quota.ts";
@@ -25,26 +24,31 @@ export function openWorkflows(parts: WorkflowParts): WorkflowService {
   return new WorkflowService({
     ...parts,
     sandboxes: new WorkflowSandboxes({ ...parts, sandboxes, callerOf: callers(parts) }),
-    readCron: async (cron, timezone) => readCron(cron, timezone),
+    readCron,
     readTask: (json) => checked("workflowJson", () => parseWorkflow(parseJson(json))),
     readTrigger: (trigger) => checked("triggerConfig", () => parseCronTrigger(trigger)),
     flushEvidence: () => evidence.flush(),
     missedAfterMs: async () => {
       if (config.workflowSchedule === "off") return LEAST_LATE_MS;
-      return Math.max(LEAST_LATE_MS, 2 * gapMs(readTick(config.workflowSchedule), clock.now()));
+      return Math.max(LEAST_LATE_MS, 2 * gapMs(await readTick(config.workflowSchedule), clock.now()));
     },
   });
 }
 
 /** How long to wait for the next look at what is due. Long waits are cut short, because clocks are set. */
-export function workflowTick(schedule: string): (now: Date) => number {
-  const tick = readTick(schedule);
+export async function workflowTick(schedule: string): Promise<(now: Date) => number> {
+  const tick = await readTick(schedule);
   return (now) => Math.min(LONGEST_SLEEP_MS, (tick.next(now)?.getTime() ?? Infinity) - now.getTime());
 }
 
-function readTick(schedule: string): CronSchedule {
+/** The library is loaded with the first schedule: most jobs have none. */
+async function readCron(cron: string, timezone: string): Promise<CronSchedule> {
+  return (await import("../cron/croner-schedules.ts")).readCron(cron, timezone);
+}
+
+async function readTick(schedule: string): Promise<CronSchedule> {
   try {
-    return readCron(schedule, "UTC");
+    return await readCron(schedule, "UTC");
   } catch (thrown) {
     const { message, hint } = toAidoError(thrown);
     throw new AidoError("INVALID_CONFIG", `workflowSchedule: ${message}`, { hint, cause: thrown });

@@ -2,8 +2,22 @@ import type { Config } from "../config/config.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import type { PeriodicTasks } from "../core/periodic/periodic-tasks.ts";
 
+/** How long to wait for the next look at what workflows are due; undefined when nobody looks. */
+export type WorkflowTicks = ((now: Date) => number) | undefined;
+
+/** Raises INVALID_CONFIG. */
+export async function workflowTicks({ workflowSchedule }: Config): Promise<WorkflowTicks> {
+  if (workflowSchedule === "off") return undefined;
+  return (await import("./open-workflows.ts")).workflowTick(workflowSchedule);
+}
+
 /** What an operator's settings make a server do about sandboxes that are not used. */
-export async function startUpkeep(tasks: PeriodicTasks, aido: CoreAido, config: Config): Promise<void> {
+export function startUpkeep(
+  tasks: PeriodicTasks,
+  aido: CoreAido,
+  config: Config,
+  ticks: WorkflowTicks,
+): void {
   if (config.reaper.intervalMs > 0) {
     tasks.start({
       name: "sandboxes.reap",
@@ -30,12 +44,10 @@ export async function startUpkeep(tasks: PeriodicTasks, aido: CoreAido, config: 
       },
     });
   }
-  if (config.workflowSchedule !== "off") {
-    const { workflowTick } = await import("./open-workflows.ts");
-    const tick = workflowTick(config.workflowSchedule);
+  if (ticks !== undefined) {
     tasks.start({
       name: "workflows.tick",
-      everyMs: () => tick(new Date()),
+      everyMs: () => ticks(new Date()),
       run: () => aido.workflows.startDue(),
     });
   }

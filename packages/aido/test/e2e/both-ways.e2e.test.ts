@@ -54,6 +54,25 @@ interface Entry {
 describe.each(WAYS)("S3-2 every command works $way, on $driver:", ({ way, driver, make, image, runtime }) => {
   const run = driver === "docker" ? ["run", "--image", runtime] : ["run"];
 
+  test("workflow create, list, trigger, runs, cancel", async () => {
+    await using project = await make();
+    const id = await project.create("--name", `flow-${randomBytes(4).toString("hex")}`);
+    const workflow = (...argv: string[]) => project.aido(["workflow", ...argv]);
+    const created = await workflow("create", "n", "--command", "echo in $0", "-s", id, "--json");
+    const number = String(JSON.parse(created.stdout).workflowId);
+    expect(await workflow("trigger", number)).toMatchObject({ code: 0, stdout: "in sh\n", stderr: "" });
+    const own = await workflow("create", "own", "--command", "exit 4", "--set", `image=${image}`, "--json");
+    const failed = await workflow("trigger", String(JSON.parse(own.stdout).workflowId));
+    expect(failed).toMatchObject({ code: 1, stdout: "step 1 ended with exit code 4\n" });
+    expect((await workflow("runs", number)).stdout).toMatch(/run-\S+ +manual +done/);
+    expect(await workflow("cancel", number)).toMatchObject({ stdout: `Workflow ${number} is cancelled\n` });
+    const listed = JSON.parse((await workflow("list", "--json")).stdout) as { id: number; active: boolean }[];
+    expect(listed.find((one) => one.id === Number(number))).toMatchObject({ active: false });
+    const bad = await workflow("create", "n", "--command", "ls", "--cron", "* * * * *");
+    expect(bad.code).not.toBe(0);
+    expect(bad.stderr).toContain("has 5 fields, not six");
+  });
+
   test("create, inspect, ls, ttl, stats, rm", async () => {
     await using project = await make();
     const id = await project.create(

@@ -36,6 +36,35 @@ describe("workflows of the server, with the local driver", () => {
     expect(listed.stdout).toMatch(/run-\S+ +cron +done/);
   });
 
+  test("S2-77 a prompt goes to the agent in the sandbox, and its steps share a session", async () => {
+    const argv = [
+      "sh",
+      "-c",
+      'echo >> turns; echo "$1, turn $(wc -l < turns | tr -d " ")"',
+      "agent",
+      "{message}",
+    ];
+    const agents = JSON.stringify({ scripted: { kind: "command", argv } });
+    await using bed = await start({ AIDO_AGENTS: agents });
+    const steps = [{ prompt: "one" }, { prompt: "two" }, { command: "wc -l < turns" }];
+    const body = {
+      workflow_json: JSON.stringify({ steps }),
+      sandbox_config_json: JSON.stringify({ agent_identifier: "scripted" }),
+    };
+    const { workflowId } = (await bed.post("/api/jobs/30", body)).json;
+    const command = ["workflow", "trigger", String(workflowId), "--json", "--server", bed.url];
+    const { stdout, stderr, code } = await bed.aido(...command);
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    const { status, task, steps: done } = JSON.parse(stdout);
+    expect(status).toBe("completed");
+    expect(task).toMatchObject({ success: true, traceId: expect.stringMatching(/./) });
+    const results = done.map(({ result }: { result: string }) => result.trim());
+    expect(results).toEqual(["one, turn 1", "two, turn 2", "2"]);
+    expect(done[1].sessionId).toBe(done[0].sessionId);
+    expect(await sandboxes(bed)).toEqual([]);
+  });
+
   test("S2-39 after the server was killed its run is lost, its sandbox removed, and the schedule goes on", async () => {
     await using bed = await start();
     const { sidecarUrl, token, sandboxId } = (await bed.post("/api/jobs/0", {})).json;

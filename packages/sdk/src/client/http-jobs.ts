@@ -18,14 +18,14 @@ export class HttpJobs implements Jobs {
   async run<Job extends JobName | JobId>(
     job: Job,
     request: JobRequest<Job>,
-    options: { signal?: AbortSignal | undefined } = {},
+    options: { signal?: AbortSignal | undefined; waitMs?: number | undefined } = {},
   ): Promise<JobResult<Job>> {
     const { timeoutMs } = request as { timeoutMs?: number };
     return await this.#transport.json(`${PATH}/${encodeURIComponent(job)}`, {
       method: "POST",
       json: request,
       slow: true,
-      waitMs: Number(timeoutMs ?? 0) || 0,
+      waitMs: options.waitMs ?? (Number(timeoutMs ?? 0) || 0),
       // A batch with an id is run once, however often it is asked for.
       repeatable: "batchId" in request && String(job) !== "BATCH_COLLECT" && Number(job) !== 23,
       signal: options.signal,

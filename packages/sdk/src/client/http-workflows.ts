@@ -1,7 +1,7 @@
-import type { Jobs } from "../jobs.ts";
 import type { WorkflowCreateRequest, WorkflowInfo, WorkflowRunInfo } from "../protocol/index.ts";
 import type { WorkflowReply, WorkflowRunReply } from "../schemas/index.ts";
 import type { Workflows } from "../workflows.ts";
+import type { HttpJobs } from "./http-jobs.ts";
 import type { Transport } from "./transport.ts";
 
 const PATH = "/api/workflows";
@@ -9,9 +9,9 @@ const PATH = "/api/workflows";
 /** Jobs make, run and cancel workflows; only what is read has paths of its own. */
 export class HttpWorkflows implements Workflows {
   readonly #transport: Transport;
-  readonly #jobs: Jobs;
+  readonly #jobs: HttpJobs;
 
-  constructor(transport: Transport, jobs: Jobs) {
+  constructor(transport: Transport, jobs: HttpJobs) {
     this.#transport = transport;
     this.#jobs = jobs;
   }
@@ -29,8 +29,11 @@ export class HttpWorkflows implements Workflows {
     return toInfo(await this.#transport.json<WorkflowReply>(`${PATH}/${workflowId}`, { repeatable: true }));
   }
 
-  trigger(workflowId: number, options: { signal?: AbortSignal | undefined } = {}) {
-    return this.#jobs.run("WORKFLOW_TRIGGER", { workflowId }, options);
+  /** Waits as long as its steps may take. */
+  async trigger(workflowId: number, { signal }: { signal?: AbortSignal | undefined } = {}) {
+    const { steps } = await this.get(workflowId);
+    const waitMs = steps.reduce((sum, { timeoutMs }) => sum + timeoutMs, 0);
+    return await this.#jobs.run("WORKFLOW_TRIGGER", { workflowId }, { signal, waitMs });
   }
 
   cancel(workflowId: number) {

@@ -261,6 +261,25 @@ describe("workflows", () => {
     expect(one.asked.length + two.asked.length).toBe(25);
   });
 
+  test("S2-40 many that are due at once all run, some at a time", async () => {
+    let now = 0;
+    let most = 0;
+    const ask = async (): Promise<Answer> => {
+      now += 1;
+      most = Math.max(most, now);
+      await new Promise((resolve) => setImmediate(resolve));
+      now -= 1;
+      return {};
+    };
+    const { cron, tick, clock } = bed({ ask });
+    for (let n = 0; n < 200; n += 1) await cron(EVERY_MINUTE);
+    await clock.advance(MINUTE);
+    expect((await tick()).count).toBe(200);
+    expect(most).toBeLessThanOrEqual(10);
+    expect(most).toBeGreaterThan(1);
+    expect((await tick()).count).toBe(0);
+  });
+
   test("S2-40 one that fails is left alone for longer each time, and its next run always advances", async () => {
     let fails = true;
     const { cron, tick, clock, store } = bed({

@@ -78,13 +78,16 @@ export class SqliteWorkflows implements WorkflowStore {
     return this.#db
       .all(
         `SELECT * FROM workflows WHERE id IN (
-           SELECT id FROM workflows INDEXED BY workflows_due
+           SELECT id FROM (SELECT id FROM workflows INDEXED BY workflows_due
              WHERE next_run_at IS NOT NULL AND next_run_at <= ? AND (run_id IS NULL OR queues = 0)
-           UNION SELECT id FROM workflows INDEXED BY workflows_planned
-             WHERE next_run_at IS NOT NULL AND planned_at > ?)
+             ORDER BY next_run_at, id LIMIT ?)
+           UNION SELECT id FROM (SELECT id FROM workflows INDEXED BY workflows_planned
+             WHERE next_run_at IS NOT NULL AND planned_at > ? ORDER BY planned_at, id LIMIT ?))
          ORDER BY next_run_at, id LIMIT ?`,
         now.getTime(),
+        limit,
         plannedAfter.getTime(),
+        limit,
         limit,
       )
       .map(toWorkflow);
