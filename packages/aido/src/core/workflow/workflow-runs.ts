@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   type TaskResult,
   toAidoError,
@@ -186,4 +187,26 @@ export class WorkflowRuns {
     const head = sandboxId === undefined ? undefined : await this.#deps.store.evidence.get(sandboxId);
     return head && { entries: head.seq, hash: head.hash };
   }
+}
+
+export function newRun(
+  { processes, clock }: Pick<WorkflowRunsDeps, "processes" | "clock">,
+  { id, nextRunAt }: Pick<WorkflowRecord, "id" | "nextRunAt">,
+  trigger: "manual" | "cron",
+): WorkflowRunRecord {
+  return {
+    id: `run-${randomUUID()}`,
+    workflowId: id,
+    trigger,
+    state: "running",
+    holder: processes.self,
+    scheduledFor: trigger === "cron" ? nextRunAt : undefined,
+    startedAt: clock.now(),
+    endedAt: undefined,
+    sandboxId: undefined,
+    steps: [],
+    task: undefined,
+    error: undefined,
+    evidence: undefined,
+  };
 }

@@ -23,6 +23,7 @@ function bed({
   clock = new HandClock(),
   self = "p1",
   dead = [] as string[],
+  isGone = (): boolean => false,
   ask = async (_prompt: string, _signal: AbortSignal): Promise<Answer> => ({}),
 } = {}) {
   const asked: unknown[] = [];
@@ -65,6 +66,7 @@ function bed({
   };
   const sandboxes = {
     list: async ({ labels }: { labels: Record<string, string> }) => {
+      if (isGone()) throw new AidoError("CONTAINER_LOST", "no engine");
       const [[name, value]] = Object.entries(labels) as [[string, string]];
       return [...boxes]
         .filter(([id, has]) => has[name] === value && !removed.includes(id))
@@ -408,6 +410,22 @@ describe("workflows", () => {
     expect(await store.workflows.get(id)).toMatchObject({ failures: 1, runId: undefined });
     await clock.advance(2 * MINUTE);
     expect(await second.tick()).toMatchObject({ count: 1 });
+  });
+
+  test("S2-39 a lost run whose sandbox cannot be removed yet is settled later, and holds up nothing", async () => {
+    const store = new MemoryStore();
+    const clock = new HandClock();
+    const first = bed({ store, clock, ask: () => new Promise<Answer>(() => undefined) });
+    const { id } = await first.create();
+    void first.service.trigger(id, first.caller, never).catch(() => undefined);
+    await expect.poll(() => first.asked.length).toBe(1);
+    let isGone = true;
+    const second = bed({ store, clock, self: "p2", dead: ["p1"], isGone: () => isGone });
+    await second.service.recover();
+    expect(await second.service.runs(id, 9, second.caller)).toMatchObject([{ state: "running" }]);
+    isGone = false;
+    await second.tick();
+    expect(await second.service.runs(id, 9, second.caller)).toMatchObject([{ state: "lost" }]);
   });
 
   test("S2-102 somebody else's workflow is not there; an operator sees all", async () => {

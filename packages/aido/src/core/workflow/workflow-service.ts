@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import {
   AidoError,
   type CronTrigger,
@@ -12,49 +11,32 @@ import {
   type WorkflowTrigger,
 } from "@aido/sdk/protocol";
 import type { JobCaller } from "../job/job-caller.ts";
-import type { CronSchedule, ReadCron } from "./cron-schedule.ts";
-import {
-  idTaken,
-  isAtWork,
-  LOST,
-  MISSED,
-  OVERLAPPED,
-  tooMany,
-  unknownWorkflow,
-  wasCancelled,
-} from "./workflow-errors.ts";
-import { WorkflowRuns, type WorkflowRunsDeps, type WorkflowTask } from "./workflow-runs.ts";
-import type { WorkflowPlan, WorkflowRecord, WorkflowRunRecord } from "./workflow-store.ts";
+import { idTaken, isAtWork, LOST, tooMany, unknownWorkflow, wasCancelled } from "./workflow-errors.ts";
+import { newRun, WorkflowRuns, type WorkflowTask } from "./workflow-runs.ts";
+import type { WorkflowRecord } from "./workflow-store.ts";
+import { type Turned, WorkflowTurns, type WorkflowTurnsDeps } from "./workflow-turns.ts";
 
-export interface WorkflowDeps extends WorkflowRunsDeps {
-  readonly readCron: ReadCron;
+export interface WorkflowDeps extends WorkflowTurnsDeps {
   /** Reads a `workflow_json` and a `trigger_config`. Raises VALIDATION_ERROR. */
   readonly readTask: (json: string) => WorkflowTask;
   readonly readTrigger: (config: string) => Omit<CronTrigger, "type">;
-  /** One that is later than this was missed. */
-  readonly missedAfterMs: () => Promise<number>;
 }
 
 type Caller = Pick<JobCaller, "owner" | "isOperator">;
 
 const MOST_WORKFLOWS = 10_000;
 const LISTED = 1000;
-/** Runs that a schedule has begun, at once in this process. */
-const AT_ONCE = 10;
-/** Clocks are set by seconds all the time; only one that was set back by more makes plans worthless. */
-const CLOCK_SET_BACK_MS = 10 * 60_000;
-const RETRY_MS = 60 * 60_000;
 
 /** Keeps workflows, and runs them when asked for or when it is time. */
 export class WorkflowService {
   readonly #deps: WorkflowDeps;
   readonly #runs: WorkflowRuns;
-  readonly #workers = new Set<Promise<void>>();
-  #isClosing = false;
+  readonly #turns: WorkflowTurns;
 
   constructor(deps: WorkflowDeps) {
     this.#deps = deps;
     this.#runs = new WorkflowRuns(deps);
+    this.#turns = new WorkflowTurns(deps, this.#runs);
   }
 
   /** An id that is given is another's to choose; one that is taken is refused and nothing is written over. */
@@ -123,7 +105,12 @@ export class WorkflowService {
     await this.recover();
     const workflow = await this.#find(id, caller);
     if (!workflow.active) throw wasCancelled(id);
-    const execution = await this.#runs.begin(workflow, this.#newRun(workflow, "manual"), undefined, signal);
+    const execution = await this.#runs.begin(
+      workflow,
+      newRun(this.#deps, workflow, "manual"),
+      undefined,
+      signal,
+    );
     if (execution !== undefined) return await execution.ended;
     throw (await this.#find(id, caller)).active ? isAtWork(id) : wasCancelled(id);
   }
@@ -137,121 +124,44 @@ export class WorkflowService {
 
   /** Runs what is due and waits for it. */
   async tick(signal: AbortSignal): Promise<WorkflowTickResult> {
-    const executed: WorkflowTickResult["executed"][number][] = [];
-    await Promise.all(await this.#start(signal, (result) => executed.push(result)));
+    await this.recover();
+    const executed: Turned[] = [];
+    await Promise.all(await this.#turns.start(signal, (result) => executed.push(result)));
     return { executed, count: executed.length };
   }
 
   /** Begins what is due: a long run does not hold up the next look. */
   async startDue(): Promise<void> {
-    void (await this.#start(undefined, () => undefined));
+    await this.recover();
+    void (await this.#turns.start(undefined, () => undefined));
   }
 
   /** Says of runs whose process has died that they are lost, and removes the sandboxes made for them. */
   async recover(): Promise<void> {
-    const { store, processes, sandboxes } = this.#deps;
+    const { store, processes, sandboxes, logger } = this.#deps;
     for (const run of await store.workflows.running()) {
       if (!processes.isDead(run.holder) && !this.#runs.isForgotten(run)) continue;
-      await sandboxes.remove(run.id);
-      const workflow = await store.workflows.get(run.workflowId);
-      if (workflow !== undefined) await this.#runs.end(workflow, run, { state: "lost", error: LOST });
+      try {
+        await sandboxes.remove(run.id);
+        const workflow = await store.workflows.get(run.workflowId);
+        if (workflow !== undefined) await this.#runs.end(workflow, run, { state: "lost", error: LOST });
+      } catch (thrown) {
+        // Tried again at the next tick; whoever only looks at something else is not bothered with it.
+        const { code, message } = toAidoError(thrown);
+        logger.warn({ event: "workflow.recover", runId: run.id, code, message }, "lost run not settled");
+      }
     }
   }
 
   /** Ends what runs here, and writes down how far it came. */
   async close(): Promise<void> {
-    this.#isClosing = true;
+    const turns = this.#turns.close();
     await this.#runs.close();
-    await Promise.allSettled(this.#workers);
-  }
-
-  async #start(
-    signal: AbortSignal | undefined,
-    onResult: (result: WorkflowTickResult["executed"][number]) => void,
-  ): Promise<Promise<void>[]> {
-    await this.recover();
-    const now = this.#deps.clock.now();
-    const [first] = await this.#due(now);
-    if (first === undefined) return [];
-    return Array.from({ length: Math.max(0, AT_ONCE - this.#workers.size) }, () => {
-      const worker: Promise<void> = this.#work(now, signal, onResult)
-        .catch((thrown: unknown) => this.#warn(0, thrown))
-        .finally(() => this.#workers.delete(worker));
-      this.#workers.add(worker);
-      return worker;
-    });
-  }
-
-  /** What is due at `now` is planned later than that before it runs, so this ends. */
-  async #work(
-    now: Date,
-    signal: AbortSignal | undefined,
-    onResult: (result: WorkflowTickResult["executed"][number]) => void,
-  ): Promise<void> {
-    while (!this.#isClosing && signal?.aborted !== true) {
-      const [workflow] = await this.#due(now);
-      if (workflow === undefined) return;
-      const { id } = workflow;
-      try {
-        const execution = await this.#turn(workflow, now, signal);
-        if (execution !== undefined) onResult(execution);
-      } catch (thrown) {
-        this.#warn(id, thrown);
-        onResult({ workflowId: id, status: "error", error: toAidoError(thrown).message });
-      }
-    }
-  }
-
-  #due(now: Date): Promise<readonly WorkflowRecord[]> {
-    const plannedAfter = new Date(now.getTime() + CLOCK_SET_BACK_MS);
-    return this.#deps.store.workflows.due({ now, plannedAfter, limit: 1 });
-  }
-
-  async #turn(
-    workflow: WorkflowRecord,
-    now: Date,
-    signal: AbortSignal | undefined,
-  ): Promise<WorkflowExecution | undefined> {
-    const { store, missedAfterMs } = this.#deps;
-    const { id, trigger, nextRunAt, runId } = workflow;
-    const plan = await this.#plan(workflow);
-    if (trigger.type !== "cron" || nextRunAt === undefined || nextRunAt > now) {
-      await store.workflows.plan(id, plan);
-      return undefined;
-    }
-    const run = this.#newRun(workflow, "cron");
-    const isMissed =
-      trigger.missed === "skip" && now.getTime() - nextRunAt.getTime() > (await missedAfterMs());
-    if (isMissed || runId !== undefined) {
-      const skipped = { state: "skipped", endedAt: run.startedAt } as const;
-      await store.workflows.addRun({ ...run, ...skipped, error: isMissed ? MISSED : OVERLAPPED }, plan);
-      return undefined;
-    }
-    return await (await this.#runs.begin(workflow, run, plan, signal))?.ended;
-  }
-
-  /** A schedule that cannot be worked out any more, as with a time zone that is gone, is looked at again later. */
-  async #plan(workflow: WorkflowRecord): Promise<WorkflowPlan> {
-    const plannedAt = this.#deps.clock.now();
-    const { trigger, nextRunAt: from } = workflow;
-    let nextRunAt: Date | undefined;
-    if (trigger.type === "cron") {
-      try {
-        nextRunAt = (await this.#schedule(trigger)).next(plannedAt);
-      } catch (thrown) {
-        this.#warn(workflow.id, thrown);
-        nextRunAt = new Date(plannedAt.getTime() + RETRY_MS);
-      }
-    }
-    return { from, nextRunAt, plannedAt };
-  }
-
-  #schedule({ cron, timezone }: CronTrigger): Promise<CronSchedule> {
-    return this.#deps.readCron(cron, timezone);
+    await turns;
   }
 
   async #firstTime(trigger: CronTrigger, now: Date): Promise<Date> {
-    const first = (await this.#schedule(trigger)).next(now);
+    const first = (await this.#deps.readCron(trigger.cron, trigger.timezone)).next(now);
     if (first !== undefined) return first;
     throw new AidoError("VALIDATION_ERROR", `The time of ${JSON.stringify(trigger.cron)} never comes`, {
       hint: 'Look at the day and the month; "0 30 3 * * *" is every day at 03:30.',
@@ -268,34 +178,11 @@ export class WorkflowService {
     });
   }
 
-  #newRun({ id, nextRunAt }: WorkflowRecord, trigger: "manual" | "cron"): WorkflowRunRecord {
-    return {
-      id: `run-${randomUUID()}`,
-      workflowId: id,
-      trigger,
-      state: "running",
-      holder: this.#deps.processes.self,
-      scheduledFor: trigger === "cron" ? nextRunAt : undefined,
-      startedAt: this.#deps.clock.now(),
-      endedAt: undefined,
-      sandboxId: undefined,
-      steps: [],
-      task: undefined,
-      error: undefined,
-      evidence: undefined,
-    };
-  }
-
   async #find(id: number, caller: Caller): Promise<WorkflowRecord> {
     const record = await this.#deps.store.workflows.get(id);
     if (record === undefined || !(caller.isOperator || record.owner === caller.owner))
       throw unknownWorkflow(id);
     return record;
-  }
-
-  #warn(workflowId: number, thrown: unknown): void {
-    const { code, message } = toAidoError(thrown);
-    this.#deps.logger.warn({ event: "workflow.run", workflowId, code, message }, "workflow did not run");
   }
 }
 
