@@ -428,6 +428,18 @@ describe("workflows", () => {
     expect(await second.service.runs(id, 9, second.caller)).toMatchObject([{ state: "lost" }]);
   });
 
+  test("S2-40 a store that cannot be written ends the tick; the next one runs what is due, once", async () => {
+    const { cron, tick, clock, store, asked } = bed();
+    await cron(EVERY_MINUTE);
+    await clock.advance(MINUTE);
+    const { addRun } = store.workflows;
+    store.workflows.addRun = () => Promise.reject(new AidoError("DISK_FULL", "full"));
+    expect(await tick()).toEqual({ executed: [], count: 0 });
+    store.workflows.addRun = addRun;
+    expect(await tick()).toMatchObject({ count: 1 });
+    expect(asked).toHaveLength(1);
+  });
+
   test("S2-102 somebody else's workflow is not there; an operator sees all", async () => {
     const { service, create, caller } = bed();
     const { id } = await create();

@@ -49,8 +49,10 @@ export class WorkflowTurns {
       const [workflow] = await this.#due(now);
       if (workflow === undefined) return;
       const { id } = workflow;
+      // What cannot be begun would be due for ever: it is left to the next tick.
+      const begun = await this.#turn(workflow, now, signal);
       try {
-        const execution = await this.#turn(workflow, now, signal);
+        const execution = await begun?.ended;
         if (execution !== undefined) onResult(execution);
       } catch (thrown) {
         this.#warn(id, thrown);
@@ -68,10 +70,10 @@ export class WorkflowTurns {
     workflow: WorkflowRecord,
     now: Date,
     signal: AbortSignal | undefined,
-  ): Promise<WorkflowExecution | undefined> {
+  ): Promise<{ ended: Promise<WorkflowExecution> } | undefined> {
     const { store, missedAfterMs } = this.#deps;
     const { id, trigger, nextRunAt, runId } = workflow;
-    const plan = await this.#plan(workflow);
+    const plan = await this.#plan(workflow, now);
     if (trigger.type !== "cron" || nextRunAt === undefined || nextRunAt > now) {
       await store.workflows.plan(id, plan);
       return undefined;
@@ -84,12 +86,13 @@ export class WorkflowTurns {
       await store.workflows.addRun({ ...run, ...skipped, error: isMissed ? MISSED : OVERLAPPED }, plan);
       return undefined;
     }
-    return await (await this.#runs.begin(workflow, run, plan, signal))?.ended;
+    return await this.#runs.begin(workflow, run, plan, signal);
   }
 
   /** A schedule that cannot be worked out any more, as with a time zone that is gone, is looked at again later. */
-  async #plan(workflow: WorkflowRecord): Promise<WorkflowPlan> {
-    const plannedAt = this.#deps.clock.now();
+  async #plan(workflow: WorkflowRecord, now: Date): Promise<WorkflowPlan> {
+    // Not before the tick, though the clock be set back meanwhile: it would be due again at once.
+    const plannedAt = new Date(Math.max(now.getTime(), this.#deps.clock.now().getTime()));
     const { trigger, nextRunAt: from } = workflow;
     let nextRunAt: Date | undefined;
     if (trigger.type === "cron") {
