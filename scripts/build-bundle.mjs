@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { cachePath, compileChunk } from "../packages/aido/dist/cli/load-bundle.js";
+import { SWARM_STATE_SCHEMA } from "../packages/aido/dist/core/swarm/state/swarm-state-schema.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const source = join(root, "packages/aido/src");
@@ -25,7 +26,7 @@ const CHUNKS = [
   // core's deferred-*.ts, and loaded when it is first used; what stores are made of (*-store.ts) is not.
   [
     "core",
-    /\/(aido\/src\/(core\/(?!doctor\/|(agent|batch|job|ssh|workflow)\/(?!deferred-|[\w-]+-store\.))|stores\/|compose(?!\/(open-|agents|api-operations|housekeeping))|log\/)|node_modules\/nanoid\/)/,
+    /\/(aido\/src\/(core\/(?!doctor\/|(agent|batch|job|ssh|swarm|workflow)\/(?!deferred-|[\w-]+-store\.))|stores\/|compose(?!\/(open-|agents|api-operations|housekeeping))|log\/)|node_modules\/nanoid\/)/,
   ],
   ["docker", comesWithDocker],
   ["local", /\/drivers\/local\//],
@@ -113,6 +114,12 @@ function compile(directory) {
   for (const [name, script] of scripts)
     writeFileSync(cachePath(join(directory, name)), script.createCachedData());
 }
+
+// For other tools: the very schema that aido checks with.
+writeFileSync(
+  join(root, "packages/aido/dist/swarm-state.schema.json"),
+  `${JSON.stringify(SWARM_STATE_SCHEMA, undefined, 2)}\n`,
+);
 
 const fresh = `${target}.new`;
 rmSync(fresh, { recursive: true, force: true });

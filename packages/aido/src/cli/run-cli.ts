@@ -5,7 +5,7 @@ import type { CliContext, GlobalOptions } from "./context.ts";
 import { isBrokenPipe } from "./output/byte-sink.ts";
 import { printJsonLine } from "./output/print.ts";
 import { printError } from "./output/print-error.ts";
-import type { Action } from "./program/act.ts";
+import { type Action, failsWithOne } from "./program/act.ts";
 import { buildProgram } from "./program/build-program.ts";
 import { insertSeparator } from "./program/insert-separator.ts";
 
@@ -17,7 +17,7 @@ export interface CliSetup {
 /** Parses, acts, and turns every outcome into an exit code. Throws nothing. */
 export async function runCli(argv: readonly string[], { version, makeContext }: CliSetup): Promise<number> {
   let code = 0;
-  const text = { out: "", err: "" };
+  const text: Text = { out: "", err: "", failsWithOne: false };
   const program = buildProgram(version, async (action) => {
     code = await perform(action, await makeContext(globalOptions(program.opts())));
   });
@@ -40,7 +40,8 @@ async function perform(action: Action, context: CliContext): Promise<number> {
     context.progress.clear();
     if (isBrokenPipe(thrown)) return 0;
     const exit = await report(thrown, action, context);
-    return action.passesExitCode ? EXIT.aidoFailed : exit;
+    if (action.passesExitCode) return EXIT.aidoFailed;
+    return action.failsWithOne ? 1 : exit;
   }
 }
 
@@ -53,8 +54,19 @@ async function report(thrown: unknown, action: Action, context: CliContext): Pro
 
 type Configurable = ReturnType<typeof buildProgram>;
 
-function configure(command: Configurable, text: { out: string; err: string }): void {
-  command.exitOverride().configureOutput({
+interface Text {
+  out: string;
+  err: string;
+  /** The command that was misused is one of those. */
+  failsWithOne: boolean;
+}
+
+function configure(command: Configurable, text: Text): void {
+  const noteAndThrow = (error: CommanderError): never => {
+    text.failsWithOne = failsWithOne.has(command);
+    throw error;
+  };
+  command.exitOverride(noteAndThrow).configureOutput({
     writeOut: (part) => {
       text.out += part;
     },
@@ -65,11 +77,7 @@ function configure(command: Configurable, text: { out: string; err: string }): v
   for (const child of command.commands) configure(child, text);
 }
 
-async function finish(
-  thrown: CommanderError,
-  text: { out: string; err: string },
-  context: CliContext,
-): Promise<number> {
+async function finish(thrown: CommanderError, text: Text, context: CliContext): Promise<number> {
   if (thrown.exitCode === 0 || text.err === "" || thrown.code === "commander.help") {
     await context.stdout.write(text.out).catch(() => undefined);
     await context.stderr.write(text.err).catch(() => undefined);
@@ -81,7 +89,8 @@ async function finish(
     .filter(Boolean)
     .join(" ");
   const error = new AidoError("VALIDATION_ERROR", message.replace(/^error: /, ""), { hint });
-  return printError(error, errorOutput(context));
+  const exit = await printError(error, errorOutput(context));
+  return text.failsWithOne ? 1 : exit;
 }
 
 function errorOutput(context: CliContext) {

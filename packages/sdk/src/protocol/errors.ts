@@ -89,6 +89,12 @@ export const ERROR_CODES = {
   OBJECT_STORE_REFUSED: "forbidden",
   OBJECT_STORE_UNAVAILABLE: "unavailable",
   DESTINATION_REFUSED: "forbidden",
+  // swarms
+  SWARM_NOT_FOUND: "not_found",
+  SWARM_ACTIVE: "conflict",
+  SWARM_STATE_BUSY: "unavailable",
+  SWARM_STATE_BROKEN: "conflict",
+  SWARM_STATE_TOO_NEW: "unsupported",
   // system
   RUNTIME_UNAVAILABLE: "unavailable",
   STORE_UNAVAILABLE: "unavailable",

@@ -12,6 +12,7 @@ import { declareSandboxCommands } from "./sandbox-commands.ts";
 import { declareServerCommands } from "./server-commands.ts";
 import { declareSnapshotCommands } from "./snapshot-commands.ts";
 import { declareSshCommands } from "./ssh-commands.ts";
+import { declareSwarmCommands } from "./swarm-commands.ts";
 import { declareWorkflowCommands } from "./workflow-commands.ts";
 
 /** The whole command line as declarations. Nothing here does work: see `Act`. */
@@ -39,6 +40,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareWorkflowCommands(program, act);
   declareImageCommands(program, act);
   declareSshCommands(program, act);
+  declareSwarmCommands(program, act);
   declareServerCommands(program, act);
   declareBackupCommands(program, act);
   declareAboutCommands(program, act);

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { buildProgram } from "./build-program.ts";
 
 const SOURCES = new URL("../../", import.meta.url).pathname;
-const MENTION = /`aido ([a-z]+)(?: ([a-z][a-z-]*))?/g;
+const MENTION = /`aido ([a-z]+(?:-[a-z]+)*)(?: ([a-z][a-z-]*))?/g;
 
 test("every command that a message tells users to type exists", () => {
   const program = buildProgram("0.0.0", () => Promise.resolve());

@@ -11,7 +11,7 @@ id, or its name.
 | code    | meaning                                                                                             |
 | ------- | --------------------------------------------------------------------------------------------------- |
 | 0       | done                                                                                                |
-| 1       | a bug or an unexpected failure                                                                      |
+| 1       | a bug or an unexpected failure; any failure of \`swarm-init\` and the other \`swarm-…\` commands        |
 | 2       | the command line, a file or a value is wrong                                                        |
 | 3       | not allowed                                                                                         |
 | 4       | there is no such sandbox, file or image                                                             |
