@@ -150,9 +150,17 @@ export function idleContract(under: IdleUnderTest): void {
       const died = await make();
       const revived = await make();
       const unknown = await make();
-      for (const id of [goneStopped, kept, revived]) await first.sandboxes.stop(id);
+      const asImage = await make();
+      for (const id of [goneStopped, kept, revived, asImage]) await first.sandboxes.stop(id);
+      // Stopping has kept their files as images, which a sandbox that is to be lost must not have.
+      for (const id of [goneStopped, kept]) {
+        await first.store.sandboxes.update(id, { warmImage: undefined });
+        for (const { reference } of await first.driver.committedImages(id)) {
+          await first.driver.removeImage(reference);
+        }
+      }
       await first.store.sandboxes.update(kept, { snapshotUrl: "file:///nowhere", snapshotSha256: "00" });
-      for (const id of [gone, goneStopped, kept]) await under.removeContainer(first, id);
+      for (const id of [gone, goneStopped, kept, asImage]) await under.removeContainer(first, id);
       await first.driver.stop(died, 0);
       await under.startContainer(first, revived);
       await first.store.sandboxes.remove(unknown);
@@ -171,6 +179,7 @@ export function idleContract(under: IdleUnderTest): void {
         undefined,
       ]);
       expect(await aido.sandboxes.get(kept)).toMatchObject({ tier: "cold" });
+      expect(await aido.sandboxes.get(asImage)).toMatchObject({ state: "stopped", tier: "warm" });
       for (const id of [runs, revived]) expect(await output(aido, id, ["echo", "on"])).toBe("on\n");
       expect(await aido.driver.inspect(unknown)).toMatchObject({ state: "running" });
       expect(await foreign.isRunning()).toBe(true);
