@@ -95,6 +95,10 @@ export const ERROR_CODES = {
   SWARM_STATE_BUSY: "unavailable",
   SWARM_STATE_BROKEN: "conflict",
   SWARM_STATE_TOO_NEW: "unsupported",
+  TASK_FILE_NOT_FOUND: "not_found",
+  TASK_FILE_INVALID: "invalid",
+  STORY_STATUS_CONFLICT: "conflict",
+  SWARM_MESSAGE_INVALID: "invalid",
   // system
   RUNTIME_UNAVAILABLE: "unavailable",
   STORE_UNAVAILABLE: "unavailable",

@@ -34,7 +34,8 @@ function sourceFiles(): string[] {
   return (
     (readdirSync(SOURCES, { recursive: true }) as string[])
       // The server's keys are managed by whoever runs it, not from this command line.
-      .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts") && !name.startsWith("http/"))
+      .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+      .filter((name) => !name.startsWith("http/") && !name.includes("/testing/"))
       .map((name) => join(SOURCES, name))
   );
 }
