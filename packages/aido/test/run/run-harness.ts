@@ -113,6 +113,7 @@ export function makeRunHost(options: RunHostOptions): RunHost {
     supervisors.close();
     await sandboxes.close();
     await activity.close();
+    await evidence.flush();
   };
   return {
     runs,

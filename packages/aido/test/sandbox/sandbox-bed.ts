@@ -92,6 +92,7 @@ export function sandboxBed(options: BedOptions = {}) {
       await activity.close();
       supervisors.close();
       await driver.close();
+      await evidence.flush();
       rmSync(dataDir.root, { recursive: true, force: true });
     },
   };

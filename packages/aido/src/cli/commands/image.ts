@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import type { BuildFile, BuildImage, BuiltImage, ImageInfo } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
 import type { CliContext } from "../context.ts";
@@ -94,8 +96,6 @@ async function toRequest(
       hint: "Add --base python, or another image.",
     });
   }
-  const { resolve } = await import("node:path");
-  const { readFile } = await import("node:fs/promises");
   const { collectInputs } = await import("../../spec/collect-inputs.ts");
   const root = resolve(context.cwd, directory ?? ".");
   const path = resolve(root, options.file ?? DOCKERFILE);

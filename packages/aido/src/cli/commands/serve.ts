@@ -9,15 +9,14 @@ export interface ServeOptions {
 /** Serves until a signal: the first lets running requests end, a second one quits at once. */
 export async function serve(context: CliContext, options: ServeOptions): Promise<number> {
   const server = await context.serve(options);
+  // At once: whoever waits for the first line has the others with it.
   await context.stderr.write(
-    `Serving on ${server.url} with the driver ${server.driver}. API: ${server.url}/docs\n`,
+    [
+      `Serving on ${server.url} with the driver ${server.driver}. API: ${server.url}/docs\n`,
+      server.sshAddress === undefined ? "" : `Taking SSH logins on ${server.sshAddress}.\n`,
+      server.isGuarded ? "" : "No keys are set: whoever reaches this address may do everything.\n",
+    ].join(""),
   );
-  if (server.sshAddress !== undefined) {
-    await context.stderr.write(`Taking SSH logins on ${server.sshAddress}.\n`);
-  }
-  if (!server.isGuarded) {
-    await context.stderr.write("No keys are set: whoever reaches this address may do everything.\n");
-  }
   await new Promise<void>((resolve) => {
     let isStopping = false;
     for (const name of ["SIGINT", "SIGTERM"] as const) {
