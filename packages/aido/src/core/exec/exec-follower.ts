@@ -33,7 +33,7 @@ export class ExecFollower {
   current(): FollowedExec | Promise<FollowedExec> {
     const own = this.#own;
     if (own !== undefined && !own.isDetached) return own;
-    this.#own = this.#recorder.own(this.#sandbox.id, this.#execId);
+    this.#own = this.#recorder.known(this.#sandbox.id, this.#execId);
     return this.#own ?? this.#find();
   }
 

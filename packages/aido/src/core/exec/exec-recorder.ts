@@ -19,6 +19,9 @@ const MAX_ATTACHES = 5;
 const START_LIMIT_MS = 10_000;
 const START_PAUSE_MS = 50;
 const SIGKILL = 9;
+/** Whoever started a command asks at once how it ended: that much of the past is known without the store. */
+const RECENT_MS = 1_000;
+const MAX_RECENT = 256;
 
 export interface RecorderDeps {
   store: Store;
@@ -34,6 +37,8 @@ export class ExecRecorder {
   readonly #deps: RecorderDeps;
   readonly #evidence: ExecEvidence;
   readonly #own = new Map<string, OwnExec>();
+  /** Ended a moment ago, oldest first. */
+  readonly #recent = new Map<string, OwnExec>();
   /** Execs that another process took over from us; we follow its files unless it falls silent. */
   readonly #yielded = new Set<string>();
   readonly #taking = new Map<string, Promise<FollowedExec>>();
@@ -48,6 +53,15 @@ export class ExecRecorder {
     return this.#own.get(key(sandboxId, execId));
   }
 
+  /** One that this process records, or did until a moment ago. */
+  known(sandboxId: string, execId: string): OwnExec | undefined {
+    const own = this.own(sandboxId, execId);
+    if (own !== undefined) return own;
+    const recent = this.#recent.get(key(sandboxId, execId));
+    const endedAt = recent?.record().endedAt?.getTime() ?? 0;
+    return this.#deps.clock.now().getTime() - endedAt < RECENT_MS ? recent : undefined;
+  }
+
   hasYielded(sandboxId: string, execId: string): boolean {
     return this.#yielded.has(key(sandboxId, execId));
   }
@@ -60,10 +74,12 @@ export class ExecRecorder {
     signal?: AbortSignal,
   ): Promise<OwnExec> {
     const own = this.#make(sandbox, exec, { stdout: 0, stderr: 0 });
-    this.#evidence.started(exec, spec);
-    own.isStartTold = true;
     try {
-      await this.#deps.supervisors.get(sandbox).startExec(spec, own.recording, signal);
+      const starting = this.#deps.supervisors.get(sandbox).startExec(spec, own.recording, signal);
+      // While the command starts.
+      this.#evidence.started(exec, spec);
+      own.isStartTold = true;
+      await starting;
     } catch (error) {
       await this.#finish(own, toFailedStart(error, signal), undefined);
       throw error;
@@ -225,7 +241,17 @@ export class ExecRecorder {
     }
     own.end(final);
     this.#unmake(own);
+    this.#remember(own);
     this.#yielded.delete(key(record.sandboxId, record.id));
+  }
+
+  #remember(own: OwnExec): void {
+    const { sandboxId, id } = own.record();
+    this.#recent.set(key(sandboxId, id), own);
+    for (const name of this.#recent.keys()) {
+      if (this.#recent.size <= MAX_RECENT) break;
+      this.#recent.delete(name);
+    }
   }
 
   #track(work: Promise<void>): void {

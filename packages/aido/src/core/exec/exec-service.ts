@@ -92,8 +92,8 @@ export class ExecService implements Execs {
   }
 
   async #getIn(record: SandboxRecord, execId: string): Promise<ExecInfo> {
-    const own = this.#recorder.own(record.id, execId);
-    if (own !== undefined) return toExecInfo(own.record());
+    const known = this.#recorder.known(record.id, execId);
+    if (known !== undefined) return toExecInfo(known.record());
     const exec = await this.#deps.store.execs.get(record.id, execId);
     if (exec === undefined) throw execNotFound(record.id, execId);
     return toExecInfo(await this.#settled(record, [exec]).then(([settled]) => settled ?? exec));
@@ -197,7 +197,7 @@ export class ExecService implements Execs {
 
   /** Without asking the store when the exec is recorded here. */
   async #sandboxOf(sandbox: string, execId: string): Promise<SandboxRecord> {
-    return this.#recorder.own(sandbox, execId)?.sandbox ?? (await this.#deps.sandboxes.resolve(sandbox));
+    return this.#recorder.known(sandbox, execId)?.sandbox ?? (await this.#deps.sandboxes.resolve(sandbox));
   }
 
   #settled(record: SandboxRecord, execs: readonly ExecRecord[]): Promise<readonly ExecRecord[]> {
