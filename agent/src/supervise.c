@@ -15,7 +15,7 @@
 
 #include "agent.h"
 
-struct supervisor the = {.null = -1};
+struct supervisor the;
 static struct source listener = {.fd = -1}, signals = {.fd = -1};
 static int memory_events = -1;
 enum { LAST_WORDS_MS = 500, LISTEN_AGAIN_MS = 100 };

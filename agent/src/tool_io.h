@@ -57,6 +57,7 @@ int tool_move(int argc, char **argv);
 int tool_remove(int argc, char **argv);
 int tool_prune(int argc, char **argv);
 int tool_dial(int argc, char **argv);
+int tool_offer(int argc, char **argv);
 int tool_tar(int argc, char **argv);
 int tool_untar(int argc, char **argv);
 int tool_watch(int argc, char **argv);

@@ -29,6 +29,7 @@ static const struct tool {
     {"watch", tool_watch, 2, 3, "watch root path [sync]"},
     {"du", tool_du, 2, 2, "du root path"},
     {"dial", tool_dial, 1, 1, "dial port"},
+    {"offer", tool_offer, 2, 2, "offer port seconds"},
 };
 
 int tool_main(int argc, char **argv)
@@ -52,5 +53,5 @@ int tool_main(int argc, char **argv)
         out_flush();
         return status;
     }
-    tool_usage("a tool's name: read write stat list mkdir move remove prune tar untar scan cat watch du dial");
+    tool_usage("a tool's name: read write stat list mkdir move remove prune tar untar scan cat watch du dial offer");
 }
