@@ -1,54 +1,38 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { S3Settings } from "../../src/objects/s3/s3-client.ts";
-import { until } from "../contract/driver-backend.ts";
-import { freePort } from "./registry.ts";
+import { ServerProcess } from "./server-process.ts";
 
 const script = fileURLToPath(new URL("../../../../scripts/test-s3.sh", import.meta.url));
 
-/** A real S3 server on 127.0.0.1 with one empty bucket, `snapshots`, and a directory of its own. */
+/** A real S3 server on 127.0.0.1 with one empty bucket, `snapshots`. */
 export class S3Server implements AsyncDisposable {
   readonly bucket = "snapshots";
-  readonly port: number;
-  readonly #process: ChildProcess;
-  readonly #directory: string;
+  readonly #server: ServerProcess;
 
-  private constructor(port: number, process: ChildProcess, directory: string) {
-    this.port = port;
-    this.#process = process;
-    this.#directory = directory;
+  private constructor(server: ServerProcess) {
+    this.#server = server;
   }
 
   static async start(): Promise<S3Server> {
-    const directory = await mkdtemp(join(tmpdir(), "aido-s3-"));
-    const port = await freePort();
-    const child = spawn(script, ["serve", String(port), directory, "snapshots"], {
-      stdio: ["ignore", "ignore", "inherit"],
+    const server = await ServerProcess.start({
+      name: "s3",
+      argv: (port, directory) => [script, "serve", String(port), directory, "snapshots"],
+      answers: async (url) => {
+        const answer = await fetch(url).catch(() => undefined);
+        await answer?.body?.cancel();
+        return answer !== undefined;
+      },
+      limitMs: 120_000,
     });
-    const server = new S3Server(port, child, directory);
-    try {
-      await until(
-        "the S3 server answers",
-        async () => {
-          if (child.exitCode !== null) throw new Error(`scripts/test-s3.sh ended with ${child.exitCode}`);
-          const answer = await fetch(server.endpoint).catch(() => undefined);
-          await answer?.body?.cancel();
-          return answer !== undefined;
-        },
-        120_000,
-      );
-    } catch (error) {
-      await server[Symbol.asyncDispose]();
-      throw error;
-    }
-    return server;
+    return new S3Server(server);
+  }
+
+  get port(): number {
+    return this.#server.port;
   }
 
   get endpoint(): string {
-    return `http://127.0.0.1:${this.port}`;
+    return this.#server.url;
   }
 
   /** As a process is told by its environment. */
@@ -71,12 +55,6 @@ export class S3Server implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const child = this.#process;
-    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
-      const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-      child.kill("SIGKILL");
-      await ended;
-    }
-    await rm(this.#directory, { recursive: true, force: true });
+    await this.#server[Symbol.asyncDispose]();
   }
 }

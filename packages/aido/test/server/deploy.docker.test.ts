@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { docker } from "../backends/docker-cli.ts";
-import { freePort } from "../backends/registry.ts";
+import { freePort } from "../backends/server-process.ts";
 import { until } from "./server-bed.ts";
 
 const run = promisify(execFile);

@@ -4,14 +4,15 @@ import { makeDockerBackend } from "../../../test/backends/docker-backend.ts";
 import { docker } from "../../../test/backends/docker-cli.ts";
 import { OwnEngine } from "../../../test/backends/own-engine.ts";
 import { pushRandomImage } from "../../../test/backends/random-image.ts";
-import { freePort, Registry } from "../../../test/backends/registry.ts";
+import { startRegistry } from "../../../test/backends/registry.ts";
+import { freePort, type ServerProcess } from "../../../test/backends/server-process.ts";
 import { TcpProxy } from "../../../test/backends/tcp-proxy.ts";
 
-let registry: Registry;
+let registry: ServerProcess;
 let engine: OwnEngine;
 
 beforeAll(async () => {
-  registry = await Registry.start();
+  registry = await startRegistry();
   // The engine itself tries a layer five times over most of a minute; here once is enough.
   engine = await OwnEngine.start({ "max-download-attempts": 1 });
 });

@@ -1,5 +1,4 @@
 import type { Aido } from "@aido/sdk";
-import type { AgentEvent } from "@aido/sdk/protocol";
 import {
   agentCancelBody,
   agentCancelReply,
@@ -11,10 +10,11 @@ import type { Context } from "hono";
 import { type Operation, operation } from "../operation.ts";
 import { requestedSandbox, type SandboxLookup } from "../ownership.ts";
 import type { RequestContext } from "../request-context.ts";
-import { eventStream, type ServerEvent } from "../streams/event-stream.ts";
+import { type AgentWire, agentStream } from "../streams/agent-stream.ts";
 
 const TAG = "agents";
 const BASE = "/api/sandbox/:containerId/agents/run";
+const PLAIN: AgentWire = { toWire: (event) => ({ event: event.type, data: event }) };
 
 export function agentRoutes(aido: Aido, known: SandboxLookup = aido): Operation[] {
   const own = async (http: Context, request: RequestContext) =>
@@ -71,14 +71,7 @@ export function agentRoutes(aido: Aido, known: SandboxLookup = aido): Operation[
       },
       handle: async ({ body, request, http }) => {
         const sandboxId = await own(http, request);
-        const over = new AbortController();
-        const events = aido.agents.stream(sandboxId, body, over.signal)[Symbol.asyncIterator]();
-        const leave = () => over.abort(new Error("the client has left"));
-        request.signal.addEventListener("abort", leave, { once: true });
-        // What is refused is answered as such, before a stream has begun.
-        const first = await events.next();
-        request.signal.removeEventListener("abort", leave);
-        return eventStream((signal) => passOn(first, events, over, signal), request);
+        return await agentStream((signal) => aido.agents.stream(sandboxId, body, signal), PLAIN, request);
       },
     }),
     operation({
@@ -96,24 +89,4 @@ export function agentRoutes(aido: Aido, known: SandboxLookup = aido): Operation[
       },
     }),
   ];
-}
-
-async function* passOn(
-  first: IteratorResult<AgentEvent>,
-  events: AsyncIterator<AgentEvent>,
-  over: AbortController,
-  signal: AbortSignal,
-): AsyncGenerator<ServerEvent> {
-  const leave = () => over.abort(signal.reason);
-  if (signal.aborted) leave();
-  signal.addEventListener("abort", leave, { once: true });
-  try {
-    for (let next = first; next.done !== true; next = await events.next()) {
-      yield { event: next.value.type, data: next.value };
-    }
-  } finally {
-    signal.removeEventListener("abort", leave);
-    over.abort();
-    await events.return?.().catch(() => undefined);
-  }
 }

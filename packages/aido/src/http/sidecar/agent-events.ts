@@ -1,4 +1,6 @@
 import type { AgentEvent } from "@aido/sdk/protocol";
+import { errorBody, wireError } from "../error-reply.ts";
+import type { AgentWire } from "../streams/agent-stream.ts";
 import type { ServerEvent } from "../streams/event-stream.ts";
 
 /** A part is sent whole with each change, so it must not grow without end: its text goes on in a new one. */
@@ -6,7 +8,7 @@ const MAX_PART_CHARS = 16 * 1024;
 const TOOL_STATUS = { running: "running", done: "completed", failed: "error" } as const;
 
 /** What an agent does, in the words of the sidecar API: parts of its message that change, then the result. */
-export class AgentEvents {
+export class AgentEvents implements AgentWire {
   readonly #parts = new Map<string, { id: string; text: string; number: number }>();
 
   toWire(event: AgentEvent): ServerEvent {
@@ -35,6 +37,15 @@ export class AgentEvents {
         return { event: "result", data };
       }
     }
+  }
+
+  done(): ServerEvent {
+    return { event: "done", data: {} };
+  }
+
+  failed(thrown: unknown): ServerEvent {
+    const { code, message } = errorBody(wireError(thrown), "").error;
+    return { event: "error", data: { code, message } };
   }
 
   #grown(id: string, text: string): { id: string; text: string } {

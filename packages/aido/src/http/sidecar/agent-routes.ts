@@ -1,5 +1,4 @@
 import type { Agents } from "@aido/sdk";
-import type { AgentEvent } from "@aido/sdk/protocol";
 import {
   sidecarAgentBody,
   sidecarAgentReply,
@@ -7,9 +6,8 @@ import {
   sidecarCancelBody,
   sidecarDoneReply,
 } from "@aido/sdk/schemas";
-import { errorBody, wireError } from "../error-reply.ts";
 import type { Operation } from "../operation.ts";
-import { eventStream, type ServerEvent } from "../streams/event-stream.ts";
+import { agentStream } from "../streams/agent-stream.ts";
 import { AgentEvents } from "./agent-events.ts";
 import { toAgentRequest } from "./agent-request.ts";
 import { sandboxIdOf, sidecarOperation } from "./sidecar-operation.ts";
@@ -65,15 +63,10 @@ export function agentRoutes(agents: Agents): Operation[] {
           description: "Events `start`, `message.part.updated`, `usage`, `error`, `result`, then one `done`",
         },
       },
-      handle: async ({ body, request, http }) => {
-        const over = new AbortController();
-        const leave = () => over.abort(new Error("the client has left"));
-        request.signal.addEventListener("abort", leave, { once: true });
-        const stream = agents.stream(sandboxIdOf(http), toAgentRequest(body), over.signal);
-        const events = stream[Symbol.asyncIterator]();
-        // What is refused is answered as such, before a stream has begun.
-        const first = await events.next();
-        return eventStream((signal) => passOn(first, events, over, signal), request);
+      handle: ({ body, request, http }) => {
+        const asked = toAgentRequest(body);
+        const open = (signal: AbortSignal) => agents.stream(sandboxIdOf(http), asked, signal);
+        return agentStream(open, new AgentEvents(), request);
       },
     }),
     sidecarOperation({
@@ -89,28 +82,4 @@ export function agentRoutes(agents: Agents): Operation[] {
       },
     }),
   ];
-}
-
-async function* passOn(
-  first: IteratorResult<AgentEvent>,
-  events: AsyncIterator<AgentEvent>,
-  over: AbortController,
-  signal: AbortSignal,
-): AsyncGenerator<ServerEvent> {
-  const leave = () => over.abort(signal.reason);
-  if (signal.aborted) leave();
-  signal.addEventListener("abort", leave, { once: true });
-  const wire = new AgentEvents();
-  try {
-    for (let next = first; next.done !== true; next = await events.next()) yield wire.toWire(next.value);
-    yield { event: "done", data: {} };
-  } catch (thrown) {
-    if (signal.aborted) return;
-    const { code, message } = errorBody(wireError(thrown), "").error;
-    yield { event: "error", data: { code, message } };
-  } finally {
-    signal.removeEventListener("abort", leave);
-    over.abort();
-    await events.return?.().catch(() => undefined);
-  }
 }

@@ -1,4 +1,5 @@
 import { AidoError } from "@aido/sdk/protocol";
+import { BRANCH_NAME_RULE, isBranchName } from "../branch-name.ts";
 import type { ContainerChanges, NewContainer } from "./change-state.ts";
 import { checkSchema } from "./check-schema.ts";
 import { type StoryProgress, WORKER_STATUSES, type WorkerStatus } from "./swarm-state.ts";
@@ -7,7 +8,6 @@ import { STORY_PROGRESS_SCHEMA } from "./swarm-state-schema.ts";
 const CONTAINER_ID = /^[0-9a-f]{12,64}$/;
 /** Tighter than the schema: what aido itself registers is known by its beginning, here and in the engine. */
 const CONTAINER_NAME = /^aimi-[a-zA-Z0-9][a-zA-Z0-9_-]*$/;
-const BRANCH = /^[a-zA-Z0-9][a-zA-Z0-9/_-]*$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a path must not have
 const NOT_IN_PATH = /[\u0000-\u001f\u007f$]/;
 
@@ -21,8 +21,7 @@ export function checkContainer(given: NewContainer): NewContainer {
     taskFilePath !== "" && !/^[/~]/.test(taskFilePath) && !taskFilePath.split("/").includes("..");
   if (!isInside || NOT_IN_PATH.test(taskFilePath))
     throw invalid("task file path", taskFilePath, "a path relative to the project, without .., ~ and $");
-  if (!BRANCH.test(given.branchName))
-    throw invalid("branch name", given.branchName, `it must match ${BRANCH.source}`);
+  if (!isBranchName(given.branchName)) throw invalid("branch name", given.branchName, BRANCH_NAME_RULE);
   return given;
 }
 

@@ -1,3 +1,4 @@
+import { BRANCH_NAME_PATTERN } from "../branch-name.ts";
 import type { JsonSchema } from "./check-schema.ts";
 import { WORKER_STATUSES } from "./swarm-state.ts";
 
@@ -28,7 +29,7 @@ const CONTAINER: JsonSchema = {
     containerId: { type: "string", pattern: "^[0-9a-f]{12,64}$" },
     containerName: { type: "string", pattern: "^[a-zA-Z0-9][a-zA-Z0-9_.-]*$" },
     taskFilePath: { type: "string", pattern: "^[^/]", description: "relative to the project" },
-    branchName: { type: "string", pattern: "^[a-zA-Z0-9][a-zA-Z0-9/_-]*$" },
+    branchName: { type: "string", pattern: BRANCH_NAME_PATTERN },
     status: { type: "string", enum: WORKER_STATUSES },
     prUrl: { type: ["string", "null"], format: "uri" },
     storyProgress: STORY_PROGRESS_SCHEMA,
