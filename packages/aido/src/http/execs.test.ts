@@ -57,6 +57,28 @@ describe("commands over HTTP", () => {
     expect(reply.status).toBe(status);
   });
 
+  test("a program that cannot be started is refused alike whenever its id is sent, and its state tells why", async () => {
+    await using bed = await ApiBed.open();
+    const id = await bed.sandbox();
+    const first = await bed.exec(id, ["no-such-program"], { id: "typo" });
+    const { requestId: _, ...told } = first.json.error;
+    expect(first.status).toBe(400);
+    for (const background of [false, true]) {
+      const again = await bed.exec(id, ["no-such-program"], { id: "typo", background });
+      expect(again.status).toBe(400);
+      expect(again.json.error).toMatchObject(told);
+    }
+    const state = await bed.get(`/api/sandbox/${id}/exec/typo`);
+    expect(execReply.safeParse(state.json).error).toBeUndefined();
+    expect(state.json).toMatchObject({
+      status: "error",
+      exitCode: 127,
+      startError: told,
+      error: told.message,
+    });
+    expect((await bed.exec(id, ["true"], { id: "typo" })).json.error.code).toBe("EXECUTION_CONFLICT");
+  });
+
   test("standard input is given whole, and a command that does not read it succeeds all the same", async () => {
     await using bed = await ApiBed.open();
     const id = await bed.sandbox();

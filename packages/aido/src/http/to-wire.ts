@@ -60,6 +60,7 @@ export function execToWire(exec: ExecInfo): ExecState {
     state: exec.status,
     exitCode: exec.exitCode ?? null,
     signal: exec.signal ?? null,
+    ...(exec.startError === undefined ? {} : { startError: { ...exec.startError } }),
     startedAt: exec.startedAt.toISOString(),
     endedAt: iso(exec.endedAt),
     duration: exec.durationMs ?? null,
@@ -88,7 +89,7 @@ function failureText(exec: ExecInfo): string {
     case "killed":
       return `The command was killed${exec.signal === undefined ? "" : ` by ${exec.signal}`}`;
     default:
-      return `Process exited with code ${exec.exitCode ?? "unknown"}`;
+      return exec.startError?.message ?? `Process exited with code ${exec.exitCode ?? "unknown"}`;
   }
 }
 

@@ -47,6 +47,7 @@ export function execRecord(sandboxId: string, id: string, changes: Partial<ExecR
     status: "running",
     exitCode: undefined,
     signal: undefined,
+    startError: undefined,
     startedAt: new Date(START),
     endedAt: undefined,
     stdoutBytes: 0,

@@ -288,6 +288,16 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect((await execs.running("aaaa")).map((exec) => exec.id)).toEqual(["e2"]);
     });
 
+    test("why a program could not be started is kept with its end", async () => {
+      await using opened = await open();
+      const { sandboxes, execs } = opened.store;
+      await sandboxes.insert(sandboxRecord("aaaa"));
+      await execs.insert(execRecord("aaaa", "e1"));
+      const startError = { code: "EXECUTION_FAILED", message: "no “x”", details: { errno: "ENOENT" } };
+      await execs.end("aaaa", "e1", { ...END, startError });
+      expect(await execs.get("aaaa", "e1")).toEqual(execRecord("aaaa", "e1", { ...END, startError }));
+    });
+
     test("the last end of a sandbox's execs is that of the one that ended last", async () => {
       await using opened = await open();
       const { sandboxes, execs } = opened.store;

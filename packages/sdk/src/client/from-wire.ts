@@ -45,6 +45,7 @@ export function toExecInfo(reply: ExecStateReply): ExecInfo {
     status: reply.state,
     exitCode: reply.exitCode ?? undefined,
     signal: reply.signal ?? undefined,
+    ...(reply.startError === undefined ? {} : { startError: reply.startError }),
     startedAt: new Date(reply.startedAt),
     endedAt: date(reply.endedAt),
     durationMs: reply.duration ?? undefined,

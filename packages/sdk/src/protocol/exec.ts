@@ -1,3 +1,5 @@
+import type { ErrorBody } from "./errors.ts";
+
 /** `lost` means the container died before the supervisor could tell how the command ended. */
 export const EXEC_STATUSES = [
   "running",
@@ -47,6 +49,8 @@ export interface ExecInfo {
   /** 128 + signal number when a signal ended it; undefined while it runs or when it is lost. */
   exitCode: number | undefined;
   signal: string | undefined;
+  /** Why the program could not be started: the answer to whoever starts the same id again. Its exit code is 127 or 126. */
+  startError?: ErrorBody["error"] | undefined;
   startedAt: Date;
   endedAt: Date | undefined;
   durationMs: number | undefined;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { EXEC_STATUSES } from "../protocol/exec.ts";
+import { errorReply } from "./error.ts";
 import { argv, date, environment, execId, filePath, milliseconds, sandboxReference } from "./values.ts";
 
 const terminal = z.strictObject({
@@ -36,6 +37,8 @@ export const execState = z.object({
   state: z.enum(EXEC_STATUSES),
   exitCode: z.number().nullable(),
   signal: z.string().nullable(),
+  /** Why the program could not be started; absent when it could. */
+  startError: errorReply.shape.error.optional(),
   startedAt: date,
   endedAt: date.nullable(),
   duration: z.number().nullable(),

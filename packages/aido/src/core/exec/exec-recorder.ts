@@ -9,6 +9,7 @@ import type { ExecSpec } from "../supervisor/supervisor.ts";
 import type { Supervisors } from "../supervisor/supervisors.ts";
 import { ExecEvidence } from "./exec-evidence.ts";
 import { type EndOutcome, LOST } from "./exec-status.ts";
+import { cannotStart, toFailedStart } from "./failed-start.ts";
 import { EndedExec, type FollowedExec, withEnd } from "./followed-exec.ts";
 import { recordedSizes } from "./foreign-exec.ts";
 import { OwnExec } from "./own-exec.ts";
@@ -81,8 +82,9 @@ export class ExecRecorder {
       own.isStartTold = true;
       await starting;
     } catch (error) {
-      await this.#finish(own, toFailedStart(error, signal), undefined);
-      throw error;
+      const told = cannotStart(exec, error);
+      await this.#finish(own, toFailedStart(told, signal), undefined);
+      throw told;
     }
     return own;
   }
@@ -267,16 +269,4 @@ function key(sandboxId: string, execId: string): string {
 /** The container is gone for good, as opposed to out of reach. */
 export function isGone(error: unknown): error is AidoError {
   return isAidoError(error, "CONTAINER_LOST") && "gone" in error.details;
-}
-
-/** As a shell would say it: 127 not found, 126 not runnable. */
-function toFailedStart(error: unknown, signal: AbortSignal | undefined): EndOutcome {
-  if (isAidoError(error, "EXECUTION_FAILED")) {
-    const exitCode = error.details["errno"] === "ENOENT" ? 127 : 126;
-    return { status: "exited", exitCode, signal: undefined };
-  }
-  if (isAidoError(error) && "refusal" in error.details) {
-    return { status: "exited", exitCode: 126, signal: undefined };
-  }
-  return signal?.aborted ? { status: "killed", exitCode: 137, signal: "SIGKILL" } : LOST;
 }

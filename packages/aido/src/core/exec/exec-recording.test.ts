@@ -164,6 +164,7 @@ describe("several processes", () => {
       status: "running" as const,
       exitCode: undefined,
       signal: undefined,
+      startError: undefined,
       startedAt: clock.now(),
       endedAt: undefined,
       stdoutBytes: 0,

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
+import type { AidoError, ErrorBody } from "@aido/sdk/protocol";
 import { describe, expect, it } from "vitest";
 import { type ExecBed, type FakeDriver, fakeBed, SANDBOX, until } from "../../../test/exec/exec-bed.ts";
 import { HandClock } from "../../../test/exec/hand-clock.ts";
@@ -51,11 +52,11 @@ describe("an exec", () => {
     await using bed = await fakeBed();
     const [first, second] = await Promise.all([
       bed.execs.start(SANDBOX, { id: "only", argv: ["echo", "1"] }),
-      bed.execs.start(SANDBOX, { id: "only", argv: ["echo", "2"] }),
+      bed.execs.start(SANDBOX, { id: "only", argv: ["echo", "1"] }),
     ]);
     expect(second.id).toBe(first.id);
     await bed.execs.wait(SANDBOX, "only");
-    expect(await bed.execs.start(SANDBOX, { id: "only", argv: ["echo", "3"] })).toMatchObject({
+    expect(await bed.execs.start(SANDBOX, { id: "only", argv: ["echo", "1"] })).toMatchObject({
       status: "exited",
     });
     expect(bed.driver.started(SANDBOX)).toHaveLength(1);
@@ -105,7 +106,22 @@ describe("an exec", () => {
     await using bed = await fakeBed();
     const starting = bed.execs.start(SANDBOX, { id: "typo", argv: ["ecoh"] });
     await expect(starting).rejects.toMatchObject({ code: "EXECUTION_FAILED", details: { errno: "ENOENT" } });
-    expect(await bed.execs.get(SANDBOX, "typo")).toMatchObject({ status: "exited", exitCode: 127 });
+    const told = await starting.catch((thrown: AidoError) => thrown.toBody());
+    expect(await bed.execs.get(SANDBOX, "typo")).toMatchObject({
+      status: "exited",
+      exitCode: 127,
+      startError: (told as ErrorBody).error,
+    });
+    const again = bed.execs.start(SANDBOX, { id: "typo", argv: ["ecoh"] });
+    expect(await again.catch((thrown: AidoError) => thrown.toBody())).toEqual(told);
+  });
+
+  it("that asks for another command under a known id is refused", async () => {
+    await using bed = await fakeBed();
+    await bed.execs.start(SANDBOX, { id: "one", argv: ["true"] });
+    await expect(bed.execs.start(SANDBOX, { id: "one", argv: ["false"] })).rejects.toMatchObject({
+      code: "EXECUTION_CONFLICT",
+    });
   });
 
   it("that is killed, times out or says too much ends with that status", async () => {

@@ -17,6 +17,7 @@ import { ExecRecorder, type RecorderDeps } from "./exec-recorder.ts";
 import { toExecSpec } from "./exec-spec.ts";
 import { toSignalNumber } from "./exec-status.ts";
 import { ExecUsers } from "./exec-users.ts";
+import { repeatedExec } from "./failed-start.ts";
 import { toExecInfo } from "./followed-exec.ts";
 import { readOutput } from "./read-output.ts";
 import { settleExecs } from "./settle-execs.ts";
@@ -66,6 +67,7 @@ export class ExecService implements Execs {
       status: "running",
       exitCode: undefined,
       signal: undefined,
+      startError: undefined,
       startedAt: clock.now(),
       endedAt: undefined,
       stdoutBytes: 0,
@@ -73,18 +75,14 @@ export class ExecService implements Execs {
     });
     let exec = toRecord();
     while (!(await store.execs.insert(exec))) {
-      if (request.id !== undefined) return this.get(record.id, id);
+      if (request.id !== undefined) return repeatedExec(await this.get(record.id, id), request.argv);
       // Drawn by chance and taken: not the caller's exec.
       id = newExecId();
       spec = { ...spec, id };
       exec = toRecord();
     }
-    try {
-      const own = await this.#recorder.start(record, exec, spec, signal);
-      return toExecInfo(own.record());
-    } catch (error) {
-      throw isAidoError(error, "EXECUTION_FAILED") ? cannotStart(exec, error) : error;
-    }
+    const own = await this.#recorder.start(record, exec, spec, signal);
+    return toExecInfo(own.record());
   }
 
   async get(sandbox: string, execId: string): Promise<ExecInfo> {
@@ -141,7 +139,7 @@ export class ExecService implements Execs {
     const still = {
       sizes: () => sizes,
       isEnded: () => true,
-      record: () => info,
+      record: () => ({ ...info, startError: info.startError }),
       change: async () => undefined,
     };
     yield* readOutput(directory, range, () => still, signal);
@@ -225,16 +223,4 @@ export class ExecService implements Execs {
 
 function randomExecId(): string {
   return `exec_${randomBytes(4).toString("hex")}`;
-}
-
-function cannotStart(exec: ExecRecord, error: AidoError): AidoError {
-  const errno = error.details["errno"];
-  return new AidoError("EXECUTION_FAILED", `Cannot run ${JSON.stringify(exec.argv[0])}: ${error.message}`, {
-    hint:
-      errno === "ENOENT"
-        ? "There is no such command in the sandbox, or its working directory is missing."
-        : undefined,
-    details: { ...error.details, execId: exec.id, sandboxId: exec.sandboxId },
-    cause: error,
-  });
 }

@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { AidoError, type ExecStatus } from "@aido/sdk/protocol";
+import { AidoError, type ErrorBody, type ExecStatus } from "@aido/sdk/protocol";
 import type { EndFrame } from "../supervisor/frames.ts";
 import { END_FLAG } from "../supervisor/protocol.ts";
 
@@ -13,6 +13,8 @@ export interface EndOutcome {
   status: Exclude<ExecStatus, "running">;
   exitCode: number | undefined;
   signal: string | undefined;
+  /** Why the program could not be started. */
+  startError?: ErrorBody["error"] | undefined;
 }
 
 export const LOST: EndOutcome = { status: "lost", exitCode: undefined, signal: undefined };

@@ -21,6 +21,7 @@ export function toExecInfo(record: ExecRecord): ExecInfo {
     status: record.status,
     exitCode: record.exitCode,
     signal: record.signal,
+    ...(record.startError === undefined ? {} : { startError: record.startError }),
     startedAt,
     endedAt,
     durationMs: endedAt === undefined ? undefined : Math.max(0, endedAt.getTime() - startedAt.getTime()),

@@ -1,5 +1,6 @@
 import type {
   EndReason,
+  ErrorBody,
   ExecStatus,
   Isolation,
   Network,
@@ -165,6 +166,8 @@ export interface ExecRecord {
   status: ExecStatus;
   exitCode: number | undefined;
   signal: string | undefined;
+  /** Why the program could not be started: the answer whenever it is asked for again. */
+  startError: ErrorBody["error"] | undefined;
   startedAt: Date;
   endedAt: Date | undefined;
   stdoutBytes: number;
@@ -189,6 +192,7 @@ export interface ExecEnd {
   status: Exclude<ExecStatus, "running">;
   exitCode: number | undefined;
   signal: string | undefined;
+  startError?: ErrorBody["error"] | undefined;
   endedAt: Date;
   stdoutBytes: number;
   stderrBytes: number;

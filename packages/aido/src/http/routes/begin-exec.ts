@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import type { Aido } from "@aido/sdk";
 import { AidoError, type ExecInfo, type ExecRequest, isAidoError } from "@aido/sdk/protocol";
 import type { ExecBody } from "@aido/sdk/schemas";
+import { repeatedExec } from "../../core/exec/failed-start.ts";
 
 /** Starts what a body asks for. The same id again gives the first command and does nothing more. */
 export type BeginExec = (sandboxId: string, body: ExecBody, signal: AbortSignal) => Promise<ExecInfo>;
@@ -12,7 +13,7 @@ export function beginExec(aido: Aido): BeginExec {
     if (body.id === undefined) return begin(aido, sandboxId, body, signal);
     const name = `${sandboxId}/${body.id}`;
     const other = beginning.get(name);
-    if (other !== undefined) return sameCommand(await other, body);
+    if (other !== undefined) return repeatedExec(await other, body.command);
     // Whoever repeats the request waits for this one, so its client leaving must not end it.
     const mine = beginOnce(aido, sandboxId, body, body.id).finally(() => beginning.delete(name));
     beginning.set(name, mine);
@@ -25,7 +26,7 @@ async function beginOnce(aido: Aido, sandboxId: string, body: ExecBody, id: stri
     if (isAidoError(thrown, "EXECUTION_NOT_FOUND")) return undefined;
     throw thrown;
   });
-  return known === undefined ? begin(aido, sandboxId, body) : sameCommand(known, body);
+  return known === undefined ? begin(aido, sandboxId, body) : repeatedExec(known, body.command);
 }
 
 async function begin(aido: Aido, sandboxId: string, body: ExecBody, signal?: AbortSignal): Promise<ExecInfo> {
@@ -56,16 +57,6 @@ export function refuseOutside(path: string): void {
       hint: "Name files relative to the workspace; PUT /api/sandbox/<id>/files?path=… writes elsewhere.",
     },
   );
-}
-
-function sameCommand(exec: ExecInfo, body: ExecBody): ExecInfo {
-  const isSame =
-    exec.argv.length === body.command.length && exec.argv.every((word, at) => word === body.command[at]);
-  if (isSame) return exec;
-  throw new AidoError("EXECUTION_CONFLICT", `The id ${exec.id} belongs to another command`, {
-    hint: "Use a new id, or none.",
-    details: { execId: exec.id },
-  });
 }
 
 function toExecRequest(body: ExecBody): ExecRequest {

@@ -11,6 +11,7 @@ import {
 } from "@aido/sdk/schemas";
 import type { Context } from "hono";
 import { z } from "zod";
+import { mustHaveStarted } from "../../core/exec/failed-start.ts";
 import { bodyChunks } from "../incoming.ts";
 import { type Operation, operation } from "../operation.ts";
 import { requestedSandbox, type SandboxLookup } from "../ownership.ts";
@@ -51,7 +52,7 @@ export function execRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
           return http.json({ ...execToWire(started), ...execOutcome(started), ...NO_OUTPUT }, 202);
         }
         // A client that goes away stops waiting; the command goes on and its output is recorded.
-        const info = await aido.execs.wait(sandbox.id, started.id, request.signal);
+        const info = mustHaveStarted(await aido.execs.wait(sandbox.id, started.id, request.signal));
         const output = await readOutput(aido, info, {}, "utf8", request.signal);
         return http.json({ ...execToWire(info), ...execOutcome(info), ...output });
       },

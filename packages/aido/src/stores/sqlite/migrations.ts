@@ -283,4 +283,5 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX workflow_runs_workflow ON workflow_runs (workflow_id, seq);
   CREATE INDEX workflow_runs_running ON workflow_runs (seq) WHERE state = 'running';
   `,
+  "ALTER TABLE execs ADD COLUMN start_error TEXT",
 ];

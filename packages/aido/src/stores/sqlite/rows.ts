@@ -44,6 +44,11 @@ const optionalDate = (column: string): Column<Date | undefined> => ({
   write: (value) => value?.getTime() ?? null,
   read: (value) => (value === null ? undefined : new Date(Number(value))),
 });
+const optionalJson = <T>(column: string): Column<T | undefined> => ({
+  column,
+  write: (value) => (value === undefined ? null : JSON.stringify(value)),
+  read: (value) => (value === null ? undefined : (JSON.parse(String(value)) as T)),
+});
 const json = <T>(column: string): Column<T> => ({
   column,
   write: (value) => JSON.stringify(value),
@@ -97,6 +102,7 @@ export const EXEC_COLUMNS: Columns<ExecRecord> = {
   status: text("status"),
   exitCode: optionalNumber("exit_code"),
   signal: optionalText("signal"),
+  startError: optionalJson("start_error"),
   startedAt: date("started_at"),
   endedAt: optionalDate("ended_at"),
   stdoutBytes: number("stdout_bytes"),
