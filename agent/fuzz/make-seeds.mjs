@@ -43,6 +43,14 @@ const conversations = {
   kill: [exec("a", 0, ["s"]), signal("a", 15, 1), signal("a", 9, 0), signal("a", 9, 1), forget("a")],
   limit: [exec("a", 0, ["sabcdefgh"], 3), listAll],
   tool: [exec("t", 4, ["e0", "/work", "file"]), ack("t", 1), shutdown],
+  main: [
+    exec("m", 16, ["e7"]),
+    exec("n", 16, ["e0"]),
+    exec("t", 20, ["e0"]),
+    ack("m", 2),
+    attach("m"),
+    forget("m"),
+  ],
   many: Array.from({ length: 300 }, (_, i) => exec(`e${i}`, 0, ["e0"])),
 };
 

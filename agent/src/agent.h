@@ -120,6 +120,8 @@ void exec_forget(struct exec *e);
 void exec_resume(struct exec *e, int stream);
 void exec_first_ended(struct exec *e, int status, const struct rusage *usage);
 void exec_reaped(pid_t pid, int status, const struct rusage *usage);
+/* Whether there is a command whose end is the sandbox's. */
+bool exec_has_main(void);
 /* Does what is due and returns when the next thing is (0 = nothing waits). */
 uint64_t exec_tick(struct exec *e, uint64_t now);
 bool exec_make_room(void);
@@ -168,7 +170,6 @@ bool number(const char **text, uint64_t *value);
 
 /* Becomes the user with no capability left, for good. 0, or an errno with the step in `step`. */
 int become(uint32_t uid, uint32_t gid, uint8_t *step);
-int drop_capabilities(void);
 int drop_bounding_set(void);
 
 /* ---- supervise.c ---- */
@@ -189,6 +190,8 @@ struct supervisor {
   uint64_t strays_at; /* 0 = no strays to kill */
   bool ending;
   int exit_code;
+  int main_code;        /* what the main command's end makes of an exit code of 0 */
+  uint64_t linger_ms, linger_at; /* how long its end waits for a host, and until when; 0 = it has not ended */
   uint64_t end_kill_at, end_pass_at, end_by;
   pid_t highest;    /* pid seen so far, for the search without /proc */
   int highest_fd;   /* descriptor seen so far */

@@ -107,7 +107,7 @@ static void send_end(struct conn *c, struct exec *e) {
   put_text(&w, e->id);
   put_u8(&w, exited ? HOW_EXIT : HOW_SIGNAL);
   put_u32(&w, exited ? (uint32_t)(status >> 8 & 0xff) : (uint32_t)(status & 0x7f));
-  put_u8(&w, e->end_flags);
+  put_u8(&w, e->end_flags | (e->flags & EXEC_MAIN ? END_MAIN : 0));
   put_u64(&w, ring_total(&e->out[0].ring));
   put_u64(&w, ring_total(&e->out[1].ring));
   put_u64(&w, e->cpu_ms);
@@ -247,6 +247,8 @@ static void begin_exec(struct conn *c, struct exec_request *request) {
     existing->start_due = 2;
   } else if (the.ending || !(the.configured || request->flags & EXEC_USER)) {
     conn_error(c, request->id, "UNSUPPORTED", 0, the.ending ? "the supervisor is shutting down" : "CONFIGURE comes first");
+  } else if (request->flags & EXEC_MAIN && (request->flags & EXEC_TOOL || exec_has_main())) {
+    conn_error(c, request->id, "UNSUPPORTED", 0, request->flags & EXEC_TOOL ? "a tool is no main command" : "there is a main command");
   } else if (!exec_make_room()) {
     conn_error(c, request->id, "LIMIT", 0, "too many execs");
   } else {
@@ -269,7 +271,7 @@ static bool on_exec(struct conn *c, struct reader *r) {
   request.timeout_ms = read_u64(r);
   request.grace_ms = read_u32(r);
   request.output_limit = read_u64(r);
-  bool good = read_done(r) && request.argv != NULL && argc > 0 && request.env != NULL && request.flags < 16;
+  bool good = read_done(r) && request.argv != NULL && argc > 0 && request.env != NULL && request.flags < 32;
   if (good) {
     if (!(request.flags & EXEC_USER)) {
       request.uid = the.uid;

@@ -19,6 +19,12 @@ struct exec *exec_find(const char *id) {
   return NULL;
 }
 
+bool exec_has_main(void) {
+  for (const struct exec *e = the.execs; e != NULL; e = e->next)
+    if (!e->forgotten && e->flags & EXEC_MAIN) return true;
+  return false;
+}
+
 static void exec_free(struct exec *e) {
   struct exec **link = &the.execs;
   while (*link != e) link = &(*link)->next;
@@ -53,6 +59,11 @@ static bool owes_output(const struct exec *e) {
   return false;
 }
 
+/* A host that reads what an ended main command left gets the whole time again. */
+static void linger(const struct exec *e) {
+  if (e->flags & EXEC_MAIN && e->ended) the.linger_at = now_ms() + the.linger_ms;
+}
+
 static void check_end(struct exec *e) {
   if (e->ended || !e->first_ended) return;
   if (output_open(e)) {
@@ -71,12 +82,14 @@ static void check_end(struct exec *e) {
   e->ended = e->end_due = true;
   e->in_ack_due = false;
   e->cut_off_at = 0;
+  linger(e);
 }
 
 void exec_first_ended(struct exec *e, int status, const struct rusage *usage) {
   if (e->first_ended) return;
   e->first_ended = true;
   e->status_code = status;
+  if (e->flags & EXEC_MAIN) the.main_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + (status & 0x7f);
   e->timeout_at = 0;
   e->cpu_ms = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000 +
               (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1000;
@@ -158,6 +171,7 @@ void exec_ack(struct exec *e, int stream, uint64_t offset) {
   if (offset <= s->ring.base) return;
   ring_acknowledge(&s->ring, offset);
   if (s->sent < offset) s->sent = offset;
+  linger(e);
   if (s->ring.length == 0 && s->source.fd < 0) ring_free(&s->ring);
   exec_resume(e, stream);
 }
@@ -248,6 +262,7 @@ static void start_failed(struct exec *e, uint8_t step, int error) {
   if (!e->forgotten) the.remembered--;
   /* The id is free at once; the process is still to be reaped. */
   e->forgotten = e->ended = e->first_ended = true;
+  if (e->flags & EXEC_MAIN) the.main_code = 0;
   e->timeout_at = 0;
   end_input(e);
   loop_close(&e->status);
@@ -294,7 +309,8 @@ static void status_ready(struct source *s, uint32_t events) {
 bool exec_make_room(void) {
   if (the.remembered < MAX_EXECS) return true;
   for (struct exec *e = the.execs; e != NULL; e = e->next) {
-    if (e->forgotten || !e->ended || e->out[0].ring.length > 0 || e->out[1].ring.length > 0) continue;
+    if (e->forgotten || !e->ended || e->flags & EXEC_MAIN) continue;
+    if (e->out[0].ring.length > 0 || e->out[1].ring.length > 0) continue;
     exec_forget(e);
     return true;
   }
@@ -320,6 +336,8 @@ static struct exec *make_exec(struct conn *c, const struct exec_request *request
   e->grace_ms = request->grace_ms;
   e->output_limit = request->output_limit;
   e->oom_kills = oom_kills();
+  /* Unless its end is seen, it was killed with everything else. */
+  if (e->flags & EXEC_MAIN) the.main_code = 128 + SIGKILL;
   append(e);
   return e;
 }
@@ -357,6 +375,7 @@ void exec_attach(struct exec *e, struct conn *c, uint64_t stdout_offset, uint64_
   e->out[0].sent = stdout_offset;
   e->out[1].sent = stderr_offset;
   e->end_due = e->ended;
+  linger(e);
   e->in_ack_due = (e->flags & EXEC_STDIN) != 0 && !e->ended;
 }
 
@@ -374,6 +393,7 @@ void exec_forget(struct exec *e) {
     e->out[i].dropping = true;
     exec_resume(e, i);
   }
+  if (e->flags & EXEC_MAIN) supervisor_end(0, 0);
   /* Background children still write to its pipes, and SIGPIPE must not end them. */
   if (e->shepherd == 0) exec_free(e);
 }

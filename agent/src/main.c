@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
     return 0;
   }
   say(2,
-      "usage: aido-agent supervise --socket PATH [--detach-mount DIR] [--cgroup DIR]\n"
+      "usage: aido-agent supervise --socket PATH [--cgroup DIR] [--main-linger MS]\n"
       "       aido-agent connect --socket PATH\n"
       "       aido-agent launch [--cgroup-procs FILE]... [--uid N --gid N] [--rlimit NAME=N]... [--pidfile FILE]\n"
       "                         [--log FILE] -- PROGRAM [ARGUMENT]...\n"

@@ -16,6 +16,7 @@ enum {
   HELLO_MS = 10000,
   CUT_OFF_MS = 250,
   TERM_GRACE_MS = 5000,
+  MAIN_LINGER_MS = 600000,
 };
 
 enum host_frame {
@@ -49,8 +50,8 @@ enum supervisor_frame {
   OK,
 };
 
-enum { EXEC_STDIN = 1, EXEC_PTY = 2, EXEC_TOOL = 4, EXEC_USER = 8 };
-enum { END_TIMEOUT = 1, END_OOM = 2, END_LIMIT = 4, END_CUT_OFF = 8, END_KILLED = 16 };
+enum { EXEC_STDIN = 1, EXEC_PTY = 2, EXEC_TOOL = 4, EXEC_USER = 8, EXEC_MAIN = 16 };
+enum { END_TIMEOUT = 1, END_OOM = 2, END_LIMIT = 4, END_CUT_OFF = 8, END_KILLED = 16, END_MAIN = 32 };
 enum { HOW_EXIT = 1, HOW_SIGNAL = 2 };
 enum { EXIT_DEADLINE = 124, EXIT_START_FAILED = 125 };
 

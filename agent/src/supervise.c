@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
@@ -22,7 +21,7 @@ enum { LAST_WORDS_MS = 500, LISTEN_AGAIN_MS = 100 };
 
 /* ---- out of memory ---- */
 
-/* Opened once, before any mount is detached: version 2's memory.events or version 1's memory.oom_control. */
+/* Opened once: version 2's memory.events or version 1's memory.oom_control. */
 static void open_memory_events(const char *cgroup) {
   static const char *const names[] = {"memory.events", "memory.oom_control", "memory/memory.oom_control"};
   int directory = open(cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -117,7 +116,7 @@ static bool all_told(void) {
 /* Exits when everything is over; otherwise says when to look again. */
 static uint64_t end_tick(uint64_t now) {
   bool over = no_children();
-  if ((over && all_told()) || now >= the.end_by) _exit(the.exit_code);
+  if ((over && all_told()) || now >= the.end_by) _exit(the.exit_code != 0 ? the.exit_code : the.main_code);
   if (over) {
     if (the.end_by > now + LAST_WORDS_MS) the.end_by = now + LAST_WORDS_MS;
     return now + 1;
@@ -197,7 +196,12 @@ static uint64_t tick(uint64_t now) {
     the.ending = false;
     supervisor_end(EXIT_DEADLINE, 0);
   }
+  if (the.linger_at != 0 && the.linger_at <= now) {
+    the.linger_at = 0;
+    supervisor_end(0, 0);
+  }
   if (the.ending) next = earlier(next, end_tick(now));
+  next = earlier(next, the.linger_at);
   next = earlier(next, the.deadline_at);
   if (the.listen_at != 0 && the.listen_at <= now) {
     the.listen_at = 0;
@@ -244,17 +248,6 @@ static void scrub_environment(void) {
   }
 }
 
-/* Nothing of the host is to be reached through our mounts, and nothing gained through our rights. */
-static int detach(const char *directory) {
-  if (umount2(directory, MNT_DETACH) != 0) return complain(EXIT_START_FAILED, directory, errno);
-  for (int capability = 0; capability < 64; capability++)
-    if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) > 0 && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0)
-      return complain(EXIT_START_FAILED, "capability bounding set", errno);
-  int error = drop_capabilities();
-  if (error == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) error = errno;
-  return error == 0 ? 0 : complain(EXIT_START_FAILED, "capabilities", error);
-}
-
 /* 256 commands need four descriptors each. */
 static void take_descriptors(void) {
   getrlimit(RLIMIT_NOFILE, &the.files);
@@ -263,10 +256,10 @@ static void take_descriptors(void) {
 }
 
 int supervise_main(int argc, char **argv) {
-  const char *socket_path = NULL, *mount = NULL, *cgroup = "/sys/fs/cgroup", *handed = NULL, *only = NULL;
+  const char *socket_path = NULL, *lingering = NULL, *cgroup = "/sys/fs/cgroup", *handed = NULL, *only = NULL;
   for (int i = 1; i < argc; i += 2) {
     const char **option = strcmp(argv[i], "--socket") == 0         ? &socket_path
-                          : strcmp(argv[i], "--detach-mount") == 0 ? &mount
+                          : strcmp(argv[i], "--main-linger") == 0  ? &lingering
                           : strcmp(argv[i], "--cgroup") == 0       ? &cgroup
                           : strcmp(argv[i], "--listen-fd") == 0    ? &handed
                           : strcmp(argv[i], "--only-user") == 0    ? &only
@@ -279,6 +272,9 @@ int supervise_main(int argc, char **argv) {
   if (only != NULL && (!number(&only, &user) || *only != 0 || user == 0 || user >= UINT32_MAX))
     return complain(EXIT_START_FAILED, "--only-user", EINVAL);
   the.only_user = (uint32_t)user;
+  the.linger_ms = MAIN_LINGER_MS;
+  if (lingering != NULL && (!number(&lingering, &the.linger_ms) || *lingering != 0 || the.linger_ms > UINT32_MAX))
+    return complain(EXIT_START_FAILED, "--main-linger", EINVAL);
   /* Our own five capabilities stay; none can be had beside them. */
   if (only != NULL && drop_bounding_set() != 0) return complain(EXIT_START_FAILED, "capability bounding set", errno);
   if (only != NULL) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -296,10 +292,6 @@ int supervise_main(int argc, char **argv) {
   if (getrandom(&the.boot, sizeof the.boot, 0) != (ssize_t)sizeof the.boot || !loop_open() || !open_signals())
     return complain(EXIT_START_FAILED, "start", errno);
   if (fd < 0 && (fd = open_listener(socket_path)) < 0) return complain(EXIT_START_FAILED, socket_path, errno);
-  if (mount != NULL) {
-    int failed = detach(mount);
-    if (failed != 0) return failed;
-  }
   loop_set(&listener, fd, listener_ready);
   if (!loop_watch(&listener, EPOLLIN)) return complain(EXIT_START_FAILED, "listen", errno);
   run();

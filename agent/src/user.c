@@ -16,7 +16,7 @@ struct capability_data {
 enum { CAPABILITY_VERSION = 0x20080522 };
 
 /* Raw calls: the C library's own would change every thread, and this also runs in a child that shares our memory. */
-int drop_capabilities(void) {
+static int drop_capabilities(void) {
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   struct capability_header header = {.version = CAPABILITY_VERSION};
   struct capability_data none[2] = {{0}};

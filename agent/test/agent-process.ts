@@ -19,8 +19,6 @@ export interface StartOptions {
   /** What /proc it then has: its own, none, or that of the machine, whose pids are not its own. */
   readonly proc?: "own" | "none" | "foreign";
   readonly arguments?: readonly string[];
-  /** Its directory is a mount of its own that it detaches once it listens. */
-  readonly detached?: boolean;
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -55,9 +53,7 @@ export class AgentProcess implements AsyncDisposable {
     const directory = await mkdtemp(join(tmpdir(), "aido-agent-test-"));
     const socket = join(directory, "agent.sock");
     const command = [AGENT_BINARY, "supervise", "--socket", socket, ...(options.arguments ?? [])];
-    const mount = 'mount --bind "$0" "$0" && exec "$@" --detach-mount "$0"';
-    const inMount = options.detached ? ["sh", "-c", mount, directory, ...command] : command;
-    const argv = options.asInit ? [...UNSHARE[options.proc ?? "own"], ...inMount] : inMount;
+    const argv = options.asInit ? [...UNSHARE[options.proc ?? "own"], ...command] : command;
     const [file = "", ...rest] = argv;
     const env = { ...process.env, ...options.env };
     const started = new AgentProcess(

@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { lstat, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -32,16 +32,6 @@ test("a supervisor that cannot start says why and exits with 125", async () => {
   expect(await failure()).toMatchObject({ code: 125 });
 });
 
-test("a directory that is no mount cannot be detached, which is fatal", async () => {
-  const directory = await mkdtemp(join(tmpdir(), "aido-agent-test-"));
-  try {
-    const argv = ["supervise", "--socket", join(directory, "agent.sock"), "--detach-mount", directory];
-    expect(await failure(...argv)).toMatchObject({ code: 125 });
-  } finally {
-    await rm(directory, { recursive: true });
-  }
-});
-
 test("the socket is its owner's alone, works in a deep directory and replaces one that was left behind", async () => {
   await using agent = await AgentProcess.start();
   expect((await lstat(agent.socket)).mode & 0o777).toBe(0o600);
@@ -60,18 +50,6 @@ test("the socket is its owner's alone, works in a deep directory and replaces on
       await exit;
     }
   }
-});
-
-test("a detached mount is gone from the sandbox while the socket stays reachable, and no capability is left", async () => {
-  await using agent = await AgentProcess.start({ asInit: true, detached: true });
-  const client = await agent.open("/");
-  const status = await readFile(`/proc/${await agent.pid()}/status`, "utf8");
-  expect(status.match(/^Cap\w+:\t0+$/gm)).toHaveLength(5);
-  expect(status).toMatch(/^NoNewPrivs:\t1$/m);
-  const { stdout } = await client.run("e", ["cat", "/proc/self/mounts"]);
-  expect(stdout.toString()).not.toContain(agent.directory);
-  client.exec("other-user", ["/bin/true"], { user: { uid: 1, gid: 1 } });
-  expect(await client.error("other-user")).toMatchObject({ code: "START_FAILED", errno: 1 });
 });
 
 test("out of memory is told apart from other kills by the cgroup's counter", async () => {

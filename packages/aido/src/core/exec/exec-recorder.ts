@@ -5,6 +5,7 @@ import type { EvidenceSink } from "../evidence/evidence-sink.ts";
 import type { Logger } from "../logger.ts";
 import type { ExecRecord, SandboxRecord, Store } from "../store/store.ts";
 import type { EndFrame } from "../supervisor/frames.ts";
+import { END_FLAG } from "../supervisor/protocol.ts";
 import type { ExecSpec } from "../supervisor/supervisor.ts";
 import type { Supervisors } from "../supervisor/supervisors.ts";
 import { ExecEvidence } from "./exec-evidence.ts";
@@ -224,7 +225,7 @@ export class ExecRecorder {
   }
 
   async #finish(own: OwnExec, outcome: EndOutcome, frame: EndFrame | undefined): Promise<void> {
-    const { clock, logger, store } = this.#deps;
+    const { clock, logger, store, supervisors } = this.#deps;
     const record = own.record();
     const end = {
       ...outcome,
@@ -237,6 +238,8 @@ export class ExecRecorder {
       const isFirst = await store.execs.end(record.sandboxId, record.id, end);
       if (isFirst) this.#evidence.ended(final, own, frame);
       else final = (await store.execs.get(record.sandboxId, record.id)) ?? final;
+      const isMain = frame !== undefined && (frame.flags & END_FLAG.main) !== 0;
+      if (isMain) supervisors.get(own.sandbox).letEnd(record.id);
     } catch (error) {
       const fields = { event: "exec.end", outcome: "failed", sandboxId: record.sandboxId, execId: record.id };
       logger.error(fields, `The end of a command could not be stored: ${(error as Error).message}`);

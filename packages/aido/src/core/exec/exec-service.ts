@@ -11,6 +11,7 @@ import {
 } from "@aido/sdk/protocol";
 import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
 import type { ExecRecord, SandboxRecord } from "../store/store.ts";
+import type { ExecSpec } from "../supervisor/supervisor.ts";
 import { orAborted } from "../supervisor/time-limit.ts";
 import { ExecFollower, execNotFound } from "./exec-follower.ts";
 import { ExecRecorder, type RecorderDeps } from "./exec-recorder.ts";
@@ -29,6 +30,11 @@ export interface ExecServiceDeps extends RecorderDeps {
   sandboxes: SandboxResolver;
   /** For execs whose caller has not chosen an id. */
   newExecId?: (() => string) | undefined;
+}
+
+interface StartOptions {
+  /** The sandbox ends with it, and with its exit code, once all it said is recorded. */
+  isMain?: boolean | undefined;
 }
 
 /** Commands in sandboxes. The store knows every exec before it starts, so none is lost with this process. */
@@ -52,14 +58,19 @@ export class ExecService implements Execs {
   }
 
   /** As `start`, for a caller that has just resolved the sandbox. */
-  async startIn(record: SandboxRecord, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
+  async startIn(
+    record: SandboxRecord,
+    request: ExecRequest,
+    signal?: AbortSignal,
+    options: StartOptions = {},
+  ): Promise<ExecInfo> {
     const { clock, newExecId = randomExecId, store, supervisors } = this.#deps;
     let id = request.id ?? newExecId();
     const user =
       request.user === undefined
         ? undefined
         : await this.#users.resolve(supervisors.get(record), request.user, signal);
-    let spec = toExecSpec(record, request, id, user);
+    let spec: ExecSpec = { ...toExecSpec(record, request, id, user), isMain: options.isMain };
     const toRecord = (): ExecRecord => ({
       id,
       sandboxId: record.id,

@@ -36,10 +36,17 @@ export const SUPERVISOR_FRAME = {
   ok: 0x8c,
 } as const;
 
-export const EXEC_FLAG = { stdin: 1, pty: 2, builtin: 4, user: 8 } as const;
-export const END_FLAG = { timeout: 1, outOfMemory: 2, outputLimit: 4, cutOff: 8, killed: 16 } as const;
+export const EXEC_FLAG = { stdin: 1, pty: 2, builtin: 4, user: 8, main: 16 } as const;
+export const END_FLAG = {
+  timeout: 1,
+  outOfMemory: 2,
+  outputLimit: 4,
+  cutOff: 8,
+  killed: 16,
+  main: 32,
+} as const;
 export const STREAM = { stdout: 1, stderr: 2 } as const;
 export const SIGNAL_SCOPE = { first: 0, all: 1 } as const;
 
-/** Exit codes of the supervisor itself, which are those of its container. */
+/** Exit codes of the supervisor itself, which are those of its container; with a main command, that one's instead of 0. */
 export const SUPERVISOR_EXIT = { shutdown: 0, deadline: 124, startFailed: 125 } as const;

@@ -29,6 +29,8 @@ export interface ExecSpec {
   outputLimit: number;
   /** argv[0] names one of the supervisor's builtin tools. */
   isTool: boolean;
+  /** Its end is the sandbox's: the supervisor exits with its code once the end is `forget`ten. */
+  isMain?: boolean | undefined;
 }
 
 export interface KillOptions {
@@ -139,6 +141,15 @@ export class Supervisor {
   forget(id: string): void {
     this.#live.delete(id);
     this.#link.current?.send({ type: "forget", id });
+  }
+
+  /** All that a main exec said and how it ended is safe: its supervisor may end. Without word of it, it waits long. */
+  letEnd(id: string): void {
+    if (this.#link.current !== undefined) this.forget(id);
+    else {
+      const told = this.#link.connection().then((connection) => connection.send({ type: "forget", id }));
+      told.catch(() => undefined);
+    }
   }
 
   async list(signal?: AbortSignal): Promise<readonly ListedExec[]> {
@@ -278,7 +289,8 @@ function toExecFrame(spec: ExecSpec): ExecFrame {
     (spec.stdin ? EXEC_FLAG.stdin : 0) |
     (spec.pty === undefined ? 0 : EXEC_FLAG.pty) |
     (spec.isTool ? EXEC_FLAG.builtin : 0) |
-    (spec.user === undefined ? 0 : EXEC_FLAG.user);
+    (spec.user === undefined ? 0 : EXEC_FLAG.user) |
+    (spec.isMain === true ? EXEC_FLAG.main : 0);
   return {
     type: "exec",
     id: spec.id,

@@ -92,6 +92,16 @@ export class FakeExec {
     return this.#end !== undefined;
   }
 
+  get isMain(): boolean {
+    return (this.frame.flags & EXEC_FLAG.main) !== 0;
+  }
+
+  /** As a shell says it. */
+  get exitCode(): number {
+    const { how, code } = this.#end ?? { how: 2, code: SIGKILL };
+    return how === 2 ? 128 + code : code;
+  }
+
   listed(): ListedExec {
     const stdout = this.rings[STREAM.stdout];
     const stderr = this.rings[STREAM.stderr];
@@ -128,7 +138,7 @@ export class FakeExec {
       id: this.frame.id,
       how,
       code,
-      flags: this.#flags,
+      flags: this.#flags | (this.isMain ? END_FLAG.main : 0),
       stdoutTotal: this.rings[STREAM.stdout].total,
       stderrTotal: this.rings[STREAM.stderr].total,
       cpuMs: 0,

@@ -87,7 +87,8 @@ export class FakeSupervisor {
     this.#deadline.abort();
     this.dropConnections();
     for (const exec of this.#execs.values()) exec.kill(9, 0);
-    this.#options.onExit(exitCode);
+    const main = [...this.#execs.values()].find(({ isMain }) => isMain);
+    this.#options.onExit(exitCode === SUPERVISOR_EXIT.shutdown ? (main?.exitCode ?? exitCode) : exitCode);
   }
 
   #handle(frame: HostFrame, send: Send, stream: Duplex): void {
@@ -237,6 +238,7 @@ export class FakeSupervisor {
       case "forget":
         if (exec.isEnded) this.#execs.delete(frame.id);
         send({ type: "forgotten", id: frame.id });
+        if (exec.isEnded && exec.isMain) this.exit(exec.exitCode);
         return;
     }
   }
