@@ -1,16 +1,24 @@
 import { type ApiKeyRecord, type ApiKeys, SCOPES } from "../../core/access/api-keys.ts";
+import { RowMemo } from "./row-memo.ts";
 import type { Row, SqliteConnection } from "./sqlite-connection.ts";
 
 export class SqliteApiKeys implements ApiKeys {
   readonly #db: SqliteConnection;
+  readonly #memo: RowMemo<ApiKeyRecord | undefined>;
+  readonly #hasAny: RowMemo<boolean>;
 
   constructor(db: SqliteConnection) {
     this.#db = db;
+    this.#memo = new RowMemo(db, "api_keys");
+    this.#hasAny = new RowMemo(db, "api_keys");
   }
 
   async get(id: string): Promise<ApiKeyRecord | undefined> {
-    const row = this.#db.first("SELECT * FROM api_keys WHERE id = ?", id);
-    return row === undefined ? undefined : toApiKey(row);
+    const known = this.#memo.get(id, () => {
+      const row = this.#db.first("SELECT * FROM api_keys WHERE id = ?", id);
+      return row === undefined ? undefined : toApiKey(row);
+    });
+    return known === undefined ? undefined : { ...known };
   }
 
   async list(): Promise<readonly ApiKeyRecord[]> {
@@ -18,7 +26,8 @@ export class SqliteApiKeys implements ApiKeys {
   }
 
   async hasAny(): Promise<boolean> {
-    return this.#db.first("SELECT 1 AS one FROM api_keys WHERE revoked_at IS NULL LIMIT 1") !== undefined;
+    const sql = "SELECT 1 AS one FROM api_keys WHERE revoked_at IS NULL LIMIT 1";
+    return this.#hasAny.get("", () => this.#db.first(sql) !== undefined);
   }
 
   async insert(key: ApiKeyRecord): Promise<void> {

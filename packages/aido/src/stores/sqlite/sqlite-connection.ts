@@ -10,12 +10,25 @@ import { translateSqliteError } from "./translate-sqlite-error.ts";
 export type SqlValue = string | number | null;
 export type Row = Readonly<Record<string, SqlValue>>;
 
+/** Which table a statement writes to. */
+const WRITES = /^\s*(?:INSERT(?:\s+OR\s+\w+)?\s+INTO|UPDATE|DELETE\s+FROM)\s+(\w+)/i;
+
+interface Prepared {
+  readonly statement: ReturnType<Database.Database["prepare"]>;
+  readonly table: string | undefined;
+}
+
 /** One open database file. Statements are prepared once; every failure is translated. */
 export class SqliteConnection {
   readonly file: string;
   readonly #database: Database.Database;
   readonly #reserve: SpaceReserve;
-  readonly #statements = new Map<string, ReturnType<Database.Database["prepare"]>>();
+  readonly #statements = new Map<string, Prepared>();
+  /** How often this connection has written to each table. */
+  readonly #ownWrites = new Map<string, number>();
+  /** How often anything may have changed besides: by others' writes, or back by our own. */
+  #otherWrites = 0;
+  #dataVersion: SqlValue | undefined;
 
   /** `busyMs`: how long a write waits for another process's. */
   constructor(file: string, busyMs = 5000) {
@@ -49,6 +62,14 @@ export class SqliteConnection {
     return this.#translated(() => this.#statement(sql).get(values) as Row | undefined);
   }
 
+  /** Another number than before whenever the table may hold something else: written by us or by anybody. */
+  version(table: string): number {
+    const dataVersion = this.first("PRAGMA data_version")?.["data_version"] ?? null;
+    if (dataVersion !== this.#dataVersion) this.#otherWrites += 1;
+    this.#dataVersion = dataVersion;
+    return this.#otherWrites + (this.#ownWrites.get(table) ?? 0);
+  }
+
   /** The number of rows changed. */
   run(sql: string, ...values: SqlValue[]): number {
     return this.#withReserve(() => this.#statement(sql).run(values).changes);
@@ -65,6 +86,7 @@ export class SqliteConnection {
       } catch (thrown) {
         // After some failures, a full disk among them, SQLite has rolled back already.
         if (this.#database.inTransaction) this.#database.exec("ROLLBACK");
+        this.#otherWrites += 1;
         throw thrown;
       }
     });
@@ -75,12 +97,15 @@ export class SqliteConnection {
     if (this.#database.open) this.#database.close();
   }
 
-  #statement(sql: string): ReturnType<Database.Database["prepare"]> {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const made = this.#database.prepare(sql);
-    this.#statements.set(sql, made);
-    return made;
+  #statement(sql: string): Prepared["statement"] {
+    let prepared = this.#statements.get(sql);
+    if (prepared === undefined) {
+      prepared = { statement: this.#database.prepare(sql), table: WRITES.exec(sql)?.[1] };
+      this.#statements.set(sql, prepared);
+    }
+    const { statement, table } = prepared;
+    if (table !== undefined) this.#ownWrites.set(table, (this.#ownWrites.get(table) ?? 0) + 1);
+    return statement;
   }
 
   #prepareDatabase(busyMs: number): void {

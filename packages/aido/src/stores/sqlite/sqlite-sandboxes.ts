@@ -7,6 +7,7 @@ import type {
   SandboxRecord,
   SandboxStore,
 } from "../../core/store/store.ts";
+import { RowMemo } from "./row-memo.ts";
 import { fromRow, insertSql, SANDBOX_COLUMNS, toAssignments } from "./rows.ts";
 import type { Row, SqliteConnection, SqlValue } from "./sqlite-connection.ts";
 import { addCounts } from "./sqlite-counters.ts";
@@ -17,9 +18,11 @@ const DEFAULT_LIMIT = 1000;
 
 export class SqliteSandboxes implements SandboxStore {
   readonly #db: SqliteConnection;
+  readonly #memo: RowMemo<SandboxRecord | undefined>;
 
   constructor(db: SqliteConnection) {
     this.#db = db;
+    this.#memo = new RowMemo(db, "sandboxes");
   }
 
   async insert(record: SandboxRecord): Promise<void> {
@@ -39,18 +42,14 @@ export class SqliteSandboxes implements SandboxStore {
   }
 
   async get(id: string): Promise<SandboxRecord | undefined> {
-    const row = this.#db.first("SELECT * FROM sandboxes WHERE id = ?", id);
-    return row === undefined ? undefined : toRecord(row);
+    return this.#byId(id);
   }
 
   async find(reference: string, limit: number): Promise<readonly SandboxRecord[]> {
-    for (const column of ["id", "name"]) {
-      const exact = this.#db.first(
-        `SELECT * FROM sandboxes WHERE ${column} = ? AND state <> 'deleted'`,
-        reference,
-      );
-      if (exact !== undefined) return [toRecord(exact)];
-    }
+    const exact = this.#byId(reference);
+    if (exact !== undefined && exact.state !== "deleted") return [exact];
+    const named = this.#db.first("SELECT * FROM sandboxes WHERE name = ? AND state <> 'deleted'", reference);
+    if (named !== undefined) return [toRecord(named)];
     if (reference.length < 2) return [];
     const rows = this.#db.all(
       "SELECT * FROM sandboxes WHERE id >= ? AND id < ? AND state <> 'deleted' ORDER BY id LIMIT ?",
@@ -175,6 +174,18 @@ export class SqliteSandboxes implements SandboxStore {
       if (this.#db.run("DELETE FROM sandboxes WHERE id = ?", id) > 0) addCounts(this.#db, counts);
       this.#db.run("DELETE FROM claims WHERE sandbox_id = ?", id);
     });
+  }
+
+  #byId(id: string): SandboxRecord | undefined {
+    const known = this.#memo.get(id, () => {
+      const row = this.#db.first("SELECT * FROM sandboxes WHERE id = ?", id);
+      if (row === undefined) return undefined;
+      const record = toRecord(row);
+      for (const value of Object.values(record)) Object.freeze(value);
+      return record;
+    });
+    // Of the caller's own: the next one reads the same row.
+    return known === undefined ? undefined : { ...known };
   }
 
   #page(state: SandboxState, labels: Readonly<Record<string, string>>, before: number, limit: number): Row[] {
