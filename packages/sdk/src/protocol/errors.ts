@@ -99,6 +99,11 @@ export const ERROR_CODES = {
   TASK_FILE_INVALID: "invalid",
   STORY_STATUS_CONFLICT: "conflict",
   SWARM_MESSAGE_INVALID: "invalid",
+  BRANCH_NOT_FOUND: "not_found",
+  BRANCH_IN_USE: "conflict",
+  MERGE_REFUSED: "conflict",
+  GIT_FETCH_FAILED: "unavailable",
+  GIT_MERGE_FAILED: "internal",
   // system
   RUNTIME_UNAVAILABLE: "unavailable",
   STORE_UNAVAILABLE: "unavailable",

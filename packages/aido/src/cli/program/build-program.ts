@@ -13,6 +13,7 @@ import { declareServerCommands } from "./server-commands.ts";
 import { declareSnapshotCommands } from "./snapshot-commands.ts";
 import { declareSshCommands } from "./ssh-commands.ts";
 import { declareSwarmCommands } from "./swarm-commands.ts";
+import { declareSwarmGroup } from "./swarm-group.ts";
 import { declareSwarmTaskCommands } from "./swarm-task-commands.ts";
 import { declareWorkflowCommands } from "./workflow-commands.ts";
 
@@ -41,6 +42,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareWorkflowCommands(program, act);
   declareImageCommands(program, act);
   declareSshCommands(program, act);
+  declareSwarmGroup(program, act);
   declareSwarmCommands(program, act);
   declareSwarmTaskCommands(program, act);
   declareServerCommands(program, act);

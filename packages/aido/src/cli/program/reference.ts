@@ -15,7 +15,7 @@ id, or its name.
 | 2       | the command line, a file or a value is wrong                                                        |
 | 3       | not allowed                                                                                         |
 | 4       | there is no such sandbox, file or image                                                             |
-| 5       | it does not fit the current state: name taken, not running, evidence broken                         |
+| 5       | it does not fit the current state: name taken, not running, evidence broken, branches that conflict |
 | 6       | a limit was reached                                                                                 |
 | 7       | it took too long                                                                                    |
 | 8       | something needed is not available, such as the engine                                               |

@@ -1,0 +1,11 @@
+import type { Command } from "commander";
+import type { Act } from "./act.ts";
+import { declareSwarmMergeCommand } from "./swarm-merge-commands.ts";
+
+/** `aido swarm …`. */
+export function declareSwarmGroup(program: Command, act: Act): void {
+  const swarm = program
+    .command("swarm")
+    .description("Agents on one repository, each in a container and on a branch of its own");
+  declareSwarmMergeCommand(swarm, act);
+}
