@@ -48,10 +48,25 @@ export type TaskRequest = Envelope<
   }
 >;
 
-/** Container to host, at each change of a story. */
+/** What the agents of a worker have used in all, by their own count. */
+export interface AgentUsage {
+  readonly turns: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** Container to host, at each change of a story; as `US-000` also for what the agent says meanwhile. */
 export type ProgressUpdate = Envelope<
   "progress-update",
-  { readonly storyId: string; readonly status: StoryStatus; readonly output: string }
+  {
+    readonly storyId: string;
+    readonly status: StoryStatus;
+    readonly output: string;
+    /** Beyond what other tools send: those that do not know it pass over it. */
+    readonly usage?: AgentUsage | undefined;
+    /** Paths that differ from where the branch began and were not told before. */
+    readonly changedFiles?: readonly string[] | undefined;
+  }
 >;
 
 /** Container to host, the last one: all stories were gone through, or the work was ended. */

@@ -32,6 +32,14 @@ test.each(Object.keys(PAYLOADS) as Type[])("S1-30 reads a %s, and writes it as i
   expect(formatMessage(expected as SwarmMessage)).toBe(`${JSON.stringify(expected)}\n`);
 });
 
+test("progress may say what was used and which files have changed", () => {
+  const more = { usage: { turns: 2, inputTokens: 900, outputTokens: 40 }, changedFiles: ["src/a b.ts"] };
+  const payload = { ...PAYLOADS["progress-update"], ...more };
+  expect(parseMessage(message("progress-update", more))).toMatchObject({ payload });
+  const wrong = message("progress-update", { usage: { ...more.usage, inputTokens: -1 } });
+  expect(failure(wrong).details["field"]).toBe("payload.usage.inputTokens");
+});
+
 describe("S1-30 the envelope", () => {
   test.each<[string, object]>([
     ["type", { type: "hello" }],
@@ -72,6 +80,10 @@ describe("S1-30 the envelope", () => {
 
 describe("S1-30 payloads", () => {
   test.each<[Type, string, unknown]>([
+    ["progress-update", "usage", [1]],
+    ["progress-update", "changedFiles", "a.ts"],
+    ["progress-update", "changedFiles", Array.from({ length: 201 }, () => "a.ts")],
+    ["progress-update", "changedFiles", ["x".repeat(1001)]],
     ["task-request", "taskFilePath", ".aimi/tasks/x.yaml"],
     ["task-request", "taskFilePath", "/etc/x.json"],
     ["task-request", "taskFilePath", ".aimi/tasks/../../x.json"],

@@ -1,12 +1,12 @@
 import { BRANCH_NAME_RULE, isBranchName } from "../branch-name.ts";
 import { STORY_ID, STORY_STATUSES } from "../tasks/task-file.ts";
-import { COMPLETION_STATUSES, type SwarmMessage } from "./message.ts";
+import { type AgentUsage, COMPLETION_STATUSES, type SwarmMessage } from "./message.ts";
 import { messageError } from "./message-error.ts";
 
 type Payload = Readonly<Record<string, unknown>>;
 type PayloadOf<Type extends SwarmMessage["type"]> = Extract<SwarmMessage, { type: Type }>["payload"];
 
-const MAX = { output: 2000, message: 2000, errors: 50, error: 500, path: 1000, url: 2000 };
+const MAX = { output: 2000, message: 2000, errors: 50, error: 500, path: 1000, url: 2000, files: 200 };
 const ENV_NAME = /^[A-Z_][A-Z0-9_]*$/;
 /** Values reach shells of other tools' making. */
 const ENV_UNSAFE = /[\n\r\0;`]|&&|\|\||\$\(/;
@@ -31,6 +31,8 @@ export const PAYLOADS: { readonly [Type in SwarmMessage["type"]]: (payload: Payl
     ),
     status: oneOf(payload, "status", STORY_STATUSES),
     output: text(payload, "output", MAX.output),
+    ...(payload["usage"] === undefined ? {} : { usage: usage(payload["usage"]) }),
+    ...(payload["changedFiles"] === undefined ? {} : { changedFiles: paths(payload["changedFiles"]) }),
   }),
   completion: (payload) => ({
     status: oneOf(payload, "status", COMPLETION_STATUSES),
@@ -89,6 +91,22 @@ function envVars(value: unknown): Readonly<Record<string, string>> {
     return [name, content];
   });
   return Object.fromEntries(entries);
+}
+
+function usage(value: unknown): AgentUsage {
+  if (!isRecord(value)) throw wrong("usage", "is not an object");
+  const [turns, inputTokens, outputTokens] = ["turns", "inputTokens", "outputTokens"].map((field) => {
+    const count = value[field];
+    if (typeof count === "number" && Number.isSafeInteger(count) && count >= 0) return count;
+    throw wrong(`usage.${field}`, "is not a count");
+  }) as [number, number, number];
+  return { turns, inputTokens, outputTokens };
+}
+
+function paths(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) throw wrong("changedFiles", "is not a list");
+  if (value.length > MAX.files) throw wrong("changedFiles", `has more than ${MAX.files} entries`);
+  return value.map((path: unknown) => text({ changedFiles: path }, "changedFiles", MAX.path));
 }
 
 function errors(value: unknown): readonly string[] {
