@@ -73,7 +73,7 @@ describe("the configuration", () => {
     expect(() => place.load({ env: { SIDECAR_SSH_PORT: "ssh" } })).toThrow(/SIDECAR_SSH_PORT/);
   });
 
-  test("S2-105 S2-106 S2-107 S2-109 to S2-116 has the operator's variables with their defaults", () => {
+  test("S2-105 S2-106 S2-107 S2-109 S2-110 S2-111 S2-112 S2-113 S2-114 S2-115 S2-116 has the operator's variables with their defaults", () => {
     using place = configPlace();
     const { sidecar, reaper, requestTimeoutMs, dockerHost } = place.load({ env: {} }).config;
     expect({ sidecar, reaper, requestTimeoutMs, dockerHost }).toEqual({
@@ -128,7 +128,7 @@ describe("the configuration", () => {
     expect(problemsOf(() => place.load({ env: { SANDBOX_REAPER_INTERVAL: "soon" } }))).toHaveLength(1);
   });
 
-  test("S2-117 to S2-121 has the collector's variables with their defaults", () => {
+  test("S2-117 S2-118 S2-119 S2-120 S2-121 has the collector's variables with their defaults", () => {
     using place = configPlace();
     expect(place.load({ env: {} }).config.gc).toEqual({
       intervalMs: 3_600_000,

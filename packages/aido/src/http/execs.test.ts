@@ -4,7 +4,7 @@ import { ApiBed } from "../../test/server/api-bed.ts";
 import { readEvents } from "../../test/server/read-events.ts";
 
 describe("commands over HTTP", () => {
-  test("S3-6 S3-16 S3-17 S3-18 S3-19 S3-20 S3-28 a command runs after its files are written and answers with its output", async () => {
+  test("S3-6 S3-16 S3-17 S3-18 S3-19 S3-20 S3-20b S3-28 a command runs after its files are written and answers with its output", async () => {
     await using bed = await ApiBed.open();
     const id = await bed.sandbox();
     const reply = await bed.exec(id, ["cat", "main.py", "data/input.txt"], {
@@ -21,6 +21,7 @@ describe("commands over HTTP", () => {
     });
     expect(reply.json.duration).toBeGreaterThanOrEqual(0);
     expect(reply.json.id).toMatch(/^[A-Za-z0-9_.-]+$/);
+    expect((await bed.exec(id, ["cat", "main.py"])).json.stdout).toBe("print('hello world')");
   });
 
   test("a command that fails is an answer, not an error of the server", async () => {

@@ -15,7 +15,7 @@ describe("unused sandboxes over HTTP", () => {
     expect(refused).toMatchObject({ status: 400, json: { error: { code: "VALIDATION_ERROR" } } });
   });
 
-  test("S2-112 to S2-115 have the operator's limits when they are sidecars", async () => {
+  test("S2-112 S2-113 S2-114 S2-115 have the operator's limits when they are sidecars", async () => {
     const env = { SANDBOX_MAX_IDLE_TIMEOUT: "120", SANDBOX_DEFAULT_MAX_LIFETIME: "600" };
     await using bed = await ApiBed.open({ env });
     const sidecar = { profile: "sidecar", idleTimeoutMs: 3_600_000 };

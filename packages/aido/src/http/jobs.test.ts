@@ -33,7 +33,7 @@ describe("jobs over HTTP", () => {
     ]);
   });
 
-  test("S2-90 S2-92 to S2-100 requests have the seed's fields in their order", async () => {
+  test("S2-90 S2-92 S2-93 S2-94 S2-95 S2-96 S2-97 S2-98 S2-99 S2-100 requests have the seed's fields in their order", async () => {
     await using bed = await open();
     const { jobs } = (await bed.get("/api/jobs")).json;
     const fields = Object.fromEntries(
@@ -89,6 +89,15 @@ describe("jobs over HTTP", () => {
     expect(again.json).toEqual({ exitCode: 0, stdout: "again\n", stderr: "" });
     expect((await bed.post("/api/jobs/3", { sandboxId })).json).toEqual({ sandboxId, deleted: true });
     expect(await bed.aido.sandboxes.list()).toEqual([]);
+  });
+
+  test("S2-1 whatever a job makes is a sidecar, though the operator's own sandboxes are not", async () => {
+    await using bed = await open();
+    const plain = await bed.sandbox();
+    await bed.post("/api/jobs/0", {});
+    await bed.post("/api/jobs/20", { count: 2, template_request: {} });
+    const others = (await bed.aido.sandboxes.list()).filter(({ id }) => id !== plain);
+    expect(others.map(({ profile }) => profile)).toEqual(["sidecar", "sidecar", "sidecar"]);
   });
 
   test("S2-94 fields may be written as the seed does, numbers and booleans as text, and the id in any way", async () => {

@@ -28,7 +28,7 @@ test("on docker a task runs in the image it names", async () => {
   expect(shell).toMatchObject({ code: 125, stderr: expect.stringContaining("have bash") });
 });
 
-test("S0-32 S0-33 S0-34 S0-35 S0-36 S0-37 S0-38, S0-48 to S0-52 a spec's sandbox runs a task and leaves its evidence in the layout", async () => {
+test("S0-32 S0-33 S0-34 S0-35 S0-36 S0-37 S0-38 S0-48 S0-49 S0-50 S0-51 S0-52 a spec's sandbox runs a task and leaves its evidence in the layout", async () => {
   await using project = await Project.make("local", {
     "sandbox.yaml":
       "name: demo\nruntime: bash\nttl: 5m\ninputs:\n  - data/*.txt\noutputs:\n  - report.txt\n  - missing.txt\n",
@@ -185,7 +185,7 @@ test("S0-83 --no-auto-destroy keeps the sandbox running after its run", async ()
   expect((await project.ok(["exec", sandbox?.id ?? "", "cat", "/work/file"])).stdout).toBe("hi\n");
 });
 
-test("S0-57 to S0-61 destroy removes the files, keeps the evidence and says so", async () => {
+test("S0-57 S0-58 S0-59 S0-60 S0-61 destroy removes the files, keeps the evidence and says so", async () => {
   await using project = await Project.make("local", { "t.sh": "echo hi" });
   const { id } = await project.json<{ id: string }>(["sandbox", "up", "--template", "bash"]);
   await project.ok(["run", "t.sh"]);

@@ -30,7 +30,7 @@ const IDLE = { idleTimeoutMs: 60_000, ttlMs: 600_000 };
 /** Unused sandboxes with a real driver and a real store beneath them. */
 export function idleContract(under: IdleUnderTest): void {
   describe(`unused sandboxes, with the ${under.driver} driver`, () => {
-    test("S2-59 are stopped with their files, come back when used, and are never stopped at work", async () => {
+    test("S2-49 S2-59 are stopped with their files, come back when used, and are never stopped at work", async () => {
       await using place = openPlace(under);
       const aido = await place.open();
       const idle = await aido.sandboxes.create({ ...IDLE, autoResume: true });
@@ -47,7 +47,11 @@ export function idleContract(under: IdleUnderTest): void {
         expired: [],
         failed: [],
       });
-      expect(await aido.sandboxes.get(idle.id)).toMatchObject({ state: "stopped", endReason: "idle" });
+      expect(await aido.sandboxes.get(idle.id)).toMatchObject({
+        state: "stopped",
+        tier: "hot",
+        endReason: "idle",
+      });
       expect(await aido.execs.get(works.id, command.id)).toMatchObject({ status: "running" });
       const both = [output(aido, idle.id, ["cat", "file"]), output(aido, idle.id, ["cat", "file"])];
       expect(await Promise.all(both)).toEqual(["kept\n", "kept\n"]);
@@ -126,7 +130,7 @@ export function idleContract(under: IdleUnderTest): void {
       expect(await aido.reaper.reap()).toMatchObject({ idle: [id] });
     });
 
-    test("S2-61 are destroyed at the end of their life", async () => {
+    test("S2-49 S2-61 are destroyed at the end of their life", async () => {
       await using place = openPlace(under);
       const aido = await place.open();
       const { id } = await aido.sandboxes.create(IDLE);

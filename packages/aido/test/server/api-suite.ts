@@ -20,7 +20,7 @@ export interface ApiSuiteOptions {
 /** The HTTP API of the built server, with real sandboxes. */
 export function apiSuite({ driver, killContainer }: ApiSuiteOptions): void {
   describe(`the server, with the ${driver} driver`, () => {
-    test("S3-1 S3-2 S3-4 S3-10 … S3-22 S3-27 S3-28 S3-29 S3-46 S3-55 S3-56 S3-61 S3-68 creates, runs, tells and deletes, in the words of the API's description", async () => {
+    test("S3-1 S3-2 S3-4 S3-10 S3-11 S3-12 S3-13 S3-14 S3-15 S3-16 S3-17 S3-18 S3-19 S3-20 S3-20b S3-21 S3-22 S3-27 S3-28 S3-29 S3-46 S3-55 S3-56 S3-61 S3-68 creates, runs, tells and deletes, in the words of the API's description", async () => {
       await using bed = await ServerBed.start({ driver });
       const created = await bed.post("/api/sandbox", {
         image: bed.image,
@@ -61,7 +61,7 @@ export function apiSuite({ driver, killContainer }: ApiSuiteOptions): void {
       expect(readdirSync(join(bed.dataDir, "sandboxes"))).toEqual([]);
     });
 
-    test("S3-86 … S3-90 the example of the history runs as it is", async () => {
+    test("S3-86 S3-87 S3-88 S3-89 S3-90 the example of the history runs as it is", async () => {
       await using bed = await ServerBed.start({ driver });
       const image = driver === "docker" ? "aido-test:node" : "node:18-alpine";
       const env = { PATH: process.env["PATH"] ?? "", AIDO_URL: bed.url, AIDO_IMAGE: image };

@@ -95,6 +95,24 @@ test("S3-62 a data directory that its user cannot write is told with what to do"
   );
 });
 
+test("S2-138 the compose file for trying snapshots has MinIO on ports 9100 and 9101 and makes its bucket", () => {
+  const text = readFileSync(join(ROOT, "deploy/docker-compose.test.yml"), "utf8");
+  const { minio, bucket } = parse(text).services;
+  expect(minio).toMatchObject({
+    image: "minio/minio",
+    environment: { MINIO_ROOT_USER: "minioadmin", MINIO_ROOT_PASSWORD: "minioadmin" },
+    ports: ["127.0.0.1:9100:9000", "127.0.0.1:9101:9001"],
+  });
+  expect(bucket).toMatchObject({
+    image: "minio/mc",
+    depends_on: { minio: { condition: "service_healthy" } },
+  });
+  expect(bucket.command).toMatch(/mc mb --ignore-existing local\/snapshots"?$/);
+  expect(readFileSync(join(ROOT, "docs/guides/snapshots.md"), "utf8")).toContain(
+    "docker compose -f deploy/docker-compose.test.yml up -d",
+  );
+});
+
 /** The last stage of deploy/Dockerfile with what is built here, on a base that needs no registry. */
 async function buildImage(context: string): Promise<void> {
   const { stdout } = await run("npm", ["ls", "--omit=dev", "--all", "--parseable"], { cwd: ROOT });

@@ -4,7 +4,7 @@ import { lifetimesOf } from "./lifetimes.ts";
 const HOUR = 3_600_000;
 const sidecar = { idleTimeoutMs: HOUR, maxIdleTimeoutMs: 2 * HOUR, ttlMs: 24 * HOUR, maxTtlMs: 48 * HOUR };
 
-describe("S2-112 to S2-115 a sidecar sandbox", () => {
+describe("S2-112 S2-113 S2-114 S2-115 a sidecar sandbox", () => {
   test("gets the operator's defaults when it asks for nothing, or for 0", () => {
     const defaults = { ttlMs: 24 * HOUR, idleTimeoutMs: HOUR };
     expect(lifetimesOf("sidecar", {}, { sidecar })).toEqual(defaults);
