@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the images that the tests use, without any registry: aido-test:busybox, aido-test:static,
-# aido-test:python and aido-test:node. Images that exist are left alone; root file systems are cached, so that a
-# second run takes seconds.
+# aido-test:python, aido-test:node and aido-test:swarm-worker. Images that exist are left alone, but for the last one,
+# which is made anew when the adapter in it has changed; root file systems are cached, so that a second run takes seconds.
 #
 #   scripts/test-images.sh                   all of them
 #   scripts/test-images.sh busybox static    only these
@@ -68,8 +68,34 @@ tar_of() {
     busybox) busybox_tar "$2" ;;
     static) static_tar "$2" ;;
     python | node) debian_tar "$2" ;;
-    *) say "no image named $1; there are busybox static python node"; exit 2 ;;
+    *) say "no image named $1; there are busybox static python node swarm-worker"; exit 2 ;;
   esac
+}
+
+# The base image of swarms, as `aido image build --swarm` makes it, on Debian's packages and with the agents of the tests.
+swarm_worker() {
+  local base=images/swarm-base context="$scratch/swarm-worker" ground image=aido-test:swarm-worker key
+  mkdir -p "$context"
+  cp $base/install-* "$context"
+  cp packages/aido/dist/swarm-adapter/acp-adapter "$context/acp-adapter" 2>/dev/null || {
+    say "the adapter is not built; aido-test:swarm-worker gets one that fails"
+    printf '#!/usr/bin/env node\nconsole.error("the adapter was not built");\nprocess.exit(1);\n' >"$context/acp-adapter"
+  }
+  chmod 755 "$context/acp-adapter"
+  ground="aido-test:swarm-ground-$($base/on-host.sh key ground)"
+  sed "s|^FROM .*|FROM $ground|" $base/Dockerfile >"$context/Dockerfile"
+  key=$({ cat "$context"/*; $base/on-host.sh key claude; } | sha256sum | cut -c1-16)
+  [ "$(docker image inspect --format '{{index .Config.Labels "dev.aido.test-key"}}' "$image" 2>/dev/null)" = "$key" ] && return
+  if ! docker image inspect "$ground" >/dev/null 2>&1; then
+    docker import "$($base/on-host.sh ground "$cache")" "$ground" >/dev/null
+  fi
+  mkdir "$context/fetched"
+  cp --reflink=auto "$(bash scripts/test-agents.sh)" "$context/fetched/claude"
+  if ! docker build --network none --label "dev.aido.test-key=$key" --tag "$image" "$context" >"$scratch/build.log" 2>&1; then
+    tail -n 20 "$scratch/build.log" >&2
+    exit 1
+  fi
+  say "made $image"
 }
 
 if [ "${1:-}" = --tar ]; then
@@ -78,10 +104,14 @@ if [ "${1:-}" = --tar ]; then
 fi
 
 need docker docker.io
-[ "$#" -gt 0 ] || set -- busybox static python node
+[ "$#" -gt 0 ] || set -- busybox static python node swarm-worker
 imported=""
 for name in "$@"; do
   image="aido-test:$name"
+  if [ "$name" = swarm-worker ]; then
+    swarm_worker
+    continue
+  fi
   docker image inspect "$image" >/dev/null 2>&1 && continue
   case "$name:$imported" in
     python:*" node"* | node:*" python"*)

@@ -1,0 +1,8 @@
+# A project's image, where it has no .aimi/Dockerfile.sandbox. aido puts the lock files it finds in place of the words
+# in capitals; without any, nothing is installed.
+FROM aimi-sandbox:base
+USER root
+RUN ["/opt/aimi/install-tools", TOOLS]
+USER 1000:1000
+COPY --chown=1000:1000 . /workspace/
+RUN ["/opt/aimi/install-dependencies", LOCK_FILES]
