@@ -1,6 +1,6 @@
 // Bundles the command line, so that a command loads a few compiled files instead of some two hundred. What is
 // imported lazily stays in chunks of its own: a command pays only for what it uses.
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
@@ -10,8 +10,9 @@ import { SWARM_STATE_SCHEMA } from "../packages/aido/dist/core/swarm/state/swarm
 const root = fileURLToPath(new URL("..", import.meta.url));
 const source = join(root, "packages/aido/src");
 const target = join(root, "packages/aido/dist/bundle");
+const adapter = join(root, "packages/aido/dist/acp-adapter.cjs");
 
-const { dependencies } = JSON.parse(readFileSync(join(root, "packages/aido/package.json"), "utf8"));
+const { dependencies, version } = JSON.parse(readFileSync(join(root, "packages/aido/package.json"), "utf8"));
 
 /** Its modules refer to each other in circles, which a border between chunks would break. */
 function comesWithDocker(id) {
@@ -90,6 +91,21 @@ async function bundle(rolldown, dir) {
   await made.close();
 }
 
+/** What runs in a swarm's workers: one file without dependencies, for the Node of their image, which may be older. */
+async function bundleAdapter(rolldown, file) {
+  const made = await rolldown({
+    input: join(source, "swarm-adapter/main.ts"),
+    platform: "node",
+    transform: { target: "node18", define: { ADAPTER_VERSION: JSON.stringify(version) } },
+    resolve: { conditionNames: ["source"] },
+    checks: { ineffectiveDynamicImport: false },
+    logLevel: "warn",
+  });
+  await made.write({ file, format: "cjs", banner: "#!/usr/bin/env node", codeSplitting: false });
+  await made.close();
+  chmodSync(file, 0o755);
+}
+
 /** A chunk that is loaded while it loads another would find nothing in it. */
 function refuseCircles(directory) {
   const needs = (name) =>
@@ -127,11 +143,15 @@ let rolldown;
 try {
   ({ rolldown } = await import("rolldown"));
 } catch (error) {
-  console.error(`The command line is not bundled and starts more slowly: ${error.message}`);
+  console.error(
+    `The command line is not bundled and starts more slowly, and swarms cannot run: ${error.message}`,
+  );
 }
 if (rolldown !== undefined) {
   await bundle(rolldown, fresh);
   refuseCircles(fresh);
+  await bundleAdapter(rolldown, `${adapter}.new`);
+  renameSync(`${adapter}.new`, adapter);
 }
 rmSync(target, { recursive: true, force: true });
 if (rolldown !== undefined) {
