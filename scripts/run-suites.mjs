@@ -1,12 +1,15 @@
-// Runs the suites one after the other and adds up what they report. See scripts/test.
+// Runs the suites, two at a time, and adds up what they report. See scripts/test.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { leftovers } from "./leftovers.mjs";
 
 const CI = process.env.CI === "true" || process.env.CI === "1";
-const ALL = ["lint", "agent", "asan", "fuzz", "unit", "docker", "local", "hostile", "e2e"];
+/** In the order in which they are begun: the longest first, so that neither lane waits long for the other at the end. */
+const ALL = ["docker", "lint", "agent", "asan", "fuzz", "unit", "local", "e2e", "hostile"];
+/** Most suites wait more than they compute; none looks at what the others make. */
+const LANES = Math.min(2, availableParallelism());
 /** Long enough to walk every frame; longer runs are for a change of the parser. */
 const FUZZ_SECONDS = 20;
 const asked = process.argv.slice(2);
@@ -37,40 +40,42 @@ const missing = {
 };
 
 let engine;
+/** Made once, whoever asks first; the other lane goes on meanwhile. */
 function engineMissing() {
-  engine ??= spawnSync("bash", ["scripts/test-engine.sh", "start"], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"],
-    timeout: 600_000,
-  });
-  if (engine.status !== 0) return "no Docker engine answers and none could be started";
-  const images = spawnSync("bash", ["scripts/test-images.sh"], {
-    stdio: ["ignore", "inherit", "inherit"],
-    timeout: 900_000,
-  });
-  if (images.status !== 0) return "the test images could not be made";
-  const s3 = spawnSync("bash", ["scripts/test-s3.sh", "fetch"], {
-    stdio: ["ignore", "ignore", "inherit"],
-    timeout: 300_000,
-  });
-  return s3.status === 0 ? undefined : "the S3 server for the tests could not be fetched";
+  engine ??= prepareEngine();
+  return engine;
 }
 
+async function prepareEngine() {
+  const script = (name, args, timeoutMs) => run("bash", [`scripts/${name}`, ...args], { timeoutMs });
+  if ((await script("test-engine.sh", ["start"], 600_000)) !== 0) {
+    return "no Docker engine answers and none could be started";
+  }
+  if ((await script("test-images.sh", [], 900_000)) !== 0) return "the test images could not be made";
+  const s3 = await script("test-s3.sh", ["fetch"], 300_000);
+  return s3 === 0 ? undefined : "the S3 server for the tests could not be fetched";
+}
+
+/** Ends with its exit code. What it prints goes to the file `log`, or straight on. */
 function run(command, args, options = {}) {
   return new Promise((resolve) => {
+    const out = options.log === undefined ? 2 : openSync(options.log, "a");
     const child = spawn(command, args, {
-      stdio: ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", out, out],
       env: { ...process.env, ...options.env },
     });
+    if (options.log !== undefined) closeSync(out);
     const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 900_000);
-    child.on("close", (code) => {
+    const end = (code) => {
       clearTimeout(timer);
-      resolve(code ?? 1);
-    });
+      resolve(code);
+    };
+    child.on("error", () => end(1));
+    child.on("close", (code) => end(code ?? 1));
   });
 }
 
-async function vitest(project, label, { env = {}, files = [] } = {}) {
+async function vitest(project, log, { label = project, env = {}, files = [] } = {}) {
   const report = join(scratch, `${label}.json`);
   const code = await run(
     process.execPath,
@@ -84,7 +89,7 @@ async function vitest(project, label, { env = {}, files = [] } = {}) {
       `--outputFile.json=${report}`,
       ...files,
     ],
-    { env },
+    { env, log },
   );
   let data;
   try {
@@ -115,57 +120,63 @@ function count(label, passed, failed) {
   if (failed > 0) failures.push(label);
 }
 
+/** Each is given the file it prints to. */
 const suites = {
-  lint: async () => {
-    const biome = await run(process.execPath, ["node_modules/@biomejs/biome/bin/biome", "check", "."]);
-    count("lint", biome === 0 ? 1 : 0, biome === 0 ? 0 : 1);
-    const types = await run(process.execPath, [
-      "node_modules/typescript/bin/tsc",
-      "-p",
-      "tsconfig.test.json",
-    ]);
-    count("types of the tests", types === 0 ? 1 : 0, types === 0 ? 0 : 1);
+  lint: async (log) => {
+    const node = (label, ...args) => passes(label, process.execPath, args, log);
+    await node("lint", "node_modules/@biomejs/biome/bin/biome", "check", ".");
+    await node("types of the tests", "node_modules/typescript/bin/tsc", "-p", "tsconfig.test.json");
   },
-  agent: () => vitest("agent", "agent"),
-  asan: async () => {
-    const built = await run("make", ["-s", "-C", "agent", "asan"]);
-    count("asan build", built === 0 ? 1 : 0, built === 0 ? 0 : 1);
-    if (built === 0) {
-      await vitest("agent", "agent-asan", {
-        env: { AIDO_TEST_AGENT: join(process.cwd(), "agent/build/asan/aido-agent") },
-        files: ["agent/test/supervisor", "agent/test/tools"],
-      });
-    }
+  agent: (log) => vitest("agent", log),
+  asan: async (log) => {
+    if (!(await passes("asan build", "make", ["-s", "-C", "agent", "asan"], log))) return;
+    await vitest("agent", log, {
+      label: "agent-asan",
+      env: { AIDO_TEST_AGENT: join(process.cwd(), "agent/build/asan/aido-agent") },
+      files: ["agent/test/supervisor", "agent/test/tools"],
+    });
   },
-  fuzz: async () => {
-    const code = await run("make", ["-s", "-C", "agent", "fuzz", `FUZZ_SECONDS=${FUZZ_SECONDS}`]);
-    count("fuzz", code === 0 ? 1 : 0, code === 0 ? 0 : 1);
-  },
-  unit: () => vitest("unit", "unit"),
-  docker: () => vitest("docker", "docker"),
-  local: () => vitest("local", "local"),
-  hostile: () => vitest("hostile", "hostile"),
-  e2e: () => vitest("e2e", "e2e"),
+  fuzz: (log) => passes("fuzz", "make", ["-s", "-C", "agent", "fuzz", `FUZZ_SECONDS=${FUZZ_SECONDS}`], log),
+  unit: (log) => vitest("unit", log),
+  docker: (log) => vitest("docker", log),
+  local: (log) => vitest("local", log),
+  hostile: (log) => vitest("hostile", log),
+  e2e: (log) => vitest("e2e", log),
 };
+
+async function passes(label, command, args, log) {
+  const code = await run(command, args, { log });
+  count(label, code === 0 ? 1 : 0, code === 0 ? 0 : 1);
+  return code === 0;
+}
+
+async function runSuite(name) {
+  const reason = await missing[name]();
+  if (reason !== undefined) {
+    if (CI) {
+      count(`${name}: ${reason}`, 0, 1);
+    } else {
+      console.error(`== ${name} skipped: ${reason}`);
+      total.skipped += 1;
+    }
+    return;
+  }
+  console.error(`== ${name} begins`);
+  const started = Date.now();
+  // Of one suite everything is seen as it comes; of several each one's when it is over, together.
+  const log = wanted.length > 1 ? join(scratch, `${name}.log`) : undefined;
+  await suites[name](log);
+  if (log !== undefined) process.stderr.write(readFileSync(log));
+  console.error(`== ${name} took ${Math.round((Date.now() - started) / 1000)} s`);
+}
 
 const before = leftovers();
 try {
-  for (const name of wanted) {
-    const reason = missing[name]();
-    if (reason !== undefined) {
-      if (CI) {
-        count(`${name}: ${reason}`, 0, 1);
-      } else {
-        console.error(`== ${name} skipped: ${reason}`);
-        total.skipped += 1;
-      }
-      continue;
-    }
-    console.error(`== ${name}`);
-    const started = Date.now();
-    await suites[name]();
-    console.error(`== ${name} took ${Math.round((Date.now() - started) / 1000)} s`);
-  }
+  const next = wanted.values();
+  const lane = async () => {
+    for (const name of next) await runSuite(name);
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
   const left = leftovers().filter((item) => !before.includes(item));
   for (const item of left) failures.push(`left behind: ${item}`);
   count("leftovers", left.length === 0 ? 1 : 0, 0);
@@ -180,4 +191,5 @@ try {
 for (const failure of failures) console.log(`FAILED ${failure}`);
 const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : "";
 console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
-process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
+// Not process.exit: what a pipe has not taken yet would be lost.
+process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;
