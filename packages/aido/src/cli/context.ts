@@ -81,12 +81,19 @@ export interface Keyboard {
   setRawMode(raw: boolean): void;
 }
 
-export type SignalName = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGWINCH" | "SIGQUIT";
+export type SignalName = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGWINCH" | "SIGQUIT" | "SIGTSTP" | "SIGCONT";
 
 export interface SignalSource {
   /** Returns the function that takes the handler away again. */
   on(signal: SignalName, handler: () => void): () => void;
   /** Ends this process by the signal, at once. */
   die(signal: SignalName): void;
+  /** Stops this process until it is told to go on, as Ctrl-Z does where nobody handles it. */
+  suspend(): void;
+  /**
+   * Written to the terminal however this process ends, SIGKILL excepted: gives back what a command took from it. Returns
+   * the function that forgets it.
+   */
+  atExit(sequence: string): () => void;
   terminalSize(): { rows: number; cols: number };
 }

@@ -24,10 +24,12 @@ const STDERR = 2;
 export async function runProcess(process: NodeJS.Process, invocation: Invocation): Promise<void> {
   const stdout = new FdSink(STDOUT, () => (process.stdout.isTTY ? process.stdout.columns || 80 : undefined));
   const stderr = new FdSink(STDERR, () => (process.stderr.isTTY ? process.stderr.columns || 80 : undefined));
+  const signals = new ProcessSignals(process);
   // What nobody awaited is a bug; it still ends with a sentence.
   for (const event of ["uncaughtException", "unhandledRejection"] as const) {
     process.on(event, (thrown: unknown) => {
       if (isBrokenPipe(thrown)) return process.exit(0);
+      signals.restoreTerminal();
       void printError(thrown, { stdout, stderr, json: false, verbose: true }).finally(() =>
         process.exit(EXIT.aidoFailed),
       );
@@ -49,7 +51,7 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
       stdout,
       stderr,
       progress,
-      signals: new ProcessSignals(process),
+      signals,
       env: invocation.env,
       cwd: process.cwd(),
       version: invocation.version,

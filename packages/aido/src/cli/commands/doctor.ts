@@ -1,6 +1,7 @@
 import type { CliContext, DoctorCheck } from "../context.ts";
 import { printResult } from "../output/print.ts";
 import { printable } from "../output/printable.ts";
+import { usesColour } from "../output/uses-colour.ts";
 
 const MARKS = { ok: "ok", warning: "warn", failed: "FAIL" } as const;
 const COLOURS = { ok: 32, warning: 33, failed: 31 } as const;
@@ -9,7 +10,7 @@ export async function doctor(context: CliContext): Promise<number> {
   context.progress.show("Looking at this machine");
   const report = await context.doctor();
   context.progress.clear();
-  const colour = context.stdout.isTerminal && !context.env["NO_COLOR"];
+  const colour = usesColour(context.env, context.stdout);
   await printResult(context, report, () => {
     const checks = report.checks.map((check) => describe(check, colour)).join("");
     const verdict = report.ok

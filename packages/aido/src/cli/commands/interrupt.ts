@@ -2,7 +2,15 @@ import type { CliContext, SignalName } from "../context.ts";
 import { note } from "../output/print.ts";
 import { forwardSignals } from "./forward-signals.ts";
 
-const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131, SIGWINCH: 156 } as const;
+const EXIT_CODES = {
+  SIGINT: 130,
+  SIGTERM: 143,
+  SIGHUP: 129,
+  SIGQUIT: 131,
+  SIGWINCH: 156,
+  SIGTSTP: 148,
+  SIGCONT: 146,
+} as const;
 
 /** The first signal ends the work in order; what that means depends on how far the work has come. */
 export class Interrupt {

@@ -20,6 +20,8 @@ export function truncate(text: string, columns: number): string {
 }
 
 const COMBINING = /^[\p{Mn}\p{Me}]$/u;
+/** Drawn as pictures unless told otherwise. Letters of flags are not among them: terminals draw these as letters or as flags. */
+const EMOJI = /^(?![\u{1f1e6}-\u{1f1ff}])\p{Emoji_Presentation}$/u;
 const WIDE: readonly (readonly [number, number])[] = [
   [0x1100, 0x115f],
   [0x2e80, 0x303e],
@@ -39,5 +41,5 @@ function charWidth(char: string): number {
   const code = char.codePointAt(0) ?? 0;
   if (code < 0x300) return 1;
   if (COMBINING.test(char)) return 0;
-  return WIDE.some(([from, to]) => code >= from && code <= to) ? 2 : 1;
+  return WIDE.some(([from, to]) => code >= from && code <= to) || EMOJI.test(char) ? 2 : 1;
 }

@@ -16,6 +16,19 @@ export class FakeSignals implements SignalSource {
     this.deaths.push(signal);
   }
 
+  suspensions = 0;
+  /** What is still to be written at the end. */
+  readonly atEnd = new Set<string>();
+
+  suspend(): void {
+    this.suspensions += 1;
+  }
+
+  atExit(sequence: string): () => void {
+    this.atEnd.add(sequence);
+    return () => this.atEnd.delete(sequence);
+  }
+
   terminalSize(): { rows: number; cols: number } {
     return this.size;
   }
