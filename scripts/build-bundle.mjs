@@ -1,6 +1,6 @@
 // Bundles the command line, so that a command loads a few compiled files instead of some two hundred. What is
 // imported lazily stays in chunks of its own: a command pays only for what it uses.
-import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
@@ -136,6 +136,9 @@ writeFileSync(
   join(root, "packages/aido/dist/swarm-state.schema.json"),
   `${JSON.stringify(SWARM_STATE_SCHEMA, undefined, 2)}\n`,
 );
+
+// What the images of swarms are made of.
+cpSync(join(root, "images/swarm-base"), join(root, "packages/aido/dist/swarm-base"), { recursive: true });
 
 const fresh = `${target}.new`;
 rmSync(fresh, { recursive: true, force: true });

@@ -74,10 +74,10 @@ tar_of() {
 
 # The base image of swarms, as `aido image build --swarm` makes it, on Debian's packages and with the agents of the tests.
 swarm_worker() {
-  local base=images/swarm-base context="$scratch/swarm-worker" ground image=aido-test:swarm-worker key
+  local base=images/swarm-base context="$scratch/swarm-worker" ground image=aido-test:swarm-worker key old
   mkdir -p "$context"
   cp $base/install-* "$context"
-  cp packages/aido/dist/swarm-adapter/acp-adapter "$context/acp-adapter" 2>/dev/null || {
+  cp packages/aido/dist/acp-adapter.cjs "$context/acp-adapter" 2>/dev/null || {
     say "the adapter is not built; aido-test:swarm-worker gets one that fails"
     printf '#!/usr/bin/env node\nconsole.error("the adapter was not built");\nprocess.exit(1);\n' >"$context/acp-adapter"
   }
@@ -89,12 +89,15 @@ swarm_worker() {
   if ! docker image inspect "$ground" >/dev/null 2>&1; then
     docker import "$($base/on-host.sh ground "$cache")" "$ground" >/dev/null
   fi
+  old=$(docker images --quiet "$image")
   mkdir "$context/fetched"
   cp --reflink=auto "$(bash scripts/test-agents.sh)" "$context/fetched/claude"
   if ! docker build --network none --label "dev.aido.test-key=$key" --tag "$image" "$context" >"$scratch/build.log" 2>&1; then
     tail -n 20 "$scratch/build.log" >&2
     exit 1
   fi
+  # Still used by a container, it stays.
+  [ -z "$old" ] || docker rmi "$old" >/dev/null 2>&1 || true
   say "made $image"
 }
 

@@ -1,5 +1,6 @@
 import type { Aido } from "@aido/sdk";
 import type { ApiKeys } from "../core/access/api-keys.ts";
+import type { SwarmImages } from "../core/swarm/image/swarm-images.ts";
 import type { ByteSink } from "./output/byte-sink.ts";
 import type { ProgressLine } from "./output/progress-line.ts";
 
@@ -26,6 +27,8 @@ export interface CliContext {
   serve(flags: { host?: string; port?: string; sshPort?: string }): Promise<RunningServer>;
   /** The keys of this machine's server. */
   withKeys<Result>(work: (keys: ApiKeys) => Promise<Result>): Promise<Result>;
+  /** The images of swarms, on this machine's engine. */
+  withSwarmImages<Result>(work: (images: SwarmImages) => Promise<Result>): Promise<Result>;
   /** The data directory of this machine as one file, and back into an empty one. */
   backUp(file: string): Promise<{ file: string; bytes: number; skipped: number }>;
   restore(file: string): Promise<{ dataDir: string; createdAt: string; sandboxes: number; skipped: number }>;

@@ -113,6 +113,13 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
           await store.close();
         }
       },
+      withSwarmImages: async (work) => {
+        const { config: known } = config.get();
+        if (known.server !== undefined) throw localOnly("image build --swarm", known.server);
+        const { openSwarmImages } = await import("../compose/open-swarm-images.ts");
+        await using images = await openSwarmImages({ config: known, env: invocation.env });
+        return await work(images);
+      },
       backUp: async (file) => (await import("../compose/backup.ts")).backUp(backupOf("backup", file)),
       restore: async (file) => (await import("../compose/backup.ts")).restore(backupOf("restore", file)),
       settings: () => config.get().settings,

@@ -101,7 +101,7 @@ async function toRequest(
   const path = resolve(root, options.file ?? DOCKERFILE);
   const dockerfile = await readFile(path, "utf8").catch((cause: unknown) => {
     throw new AidoError("INPUT_NOT_FOUND", `There is no Dockerfile at ${path}`, {
-      hint: "Name the directory that holds it, or write --base <image> and --apt, --pip or --npm.",
+      hint: "Name the directory that holds it, or write --base <image> and --apt, --pip or --npm; for a swarm's image, --swarm.",
       cause,
     });
   });

@@ -5,7 +5,7 @@ import { declareAgentCommands } from "./agent-commands.ts";
 import { declareBackupCommands } from "./backup-commands.ts";
 import { declareExecCommands } from "./exec-commands.ts";
 import { declareHistoryCommands } from "./history-commands.ts";
-import { declareImageCommands } from "./image-commands.ts";
+import { declareBuildImageCommand, declareImageCommands } from "./image-commands.ts";
 import { declareJobCommands } from "./job-commands.ts";
 import { declareRunCommands } from "./run-commands.ts";
 import { declareSandboxCommands } from "./sandbox-commands.ts";
@@ -45,6 +45,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareSwarmGroup(program, act);
   declareSwarmCommands(program, act);
   declareSwarmTaskCommands(program, act);
+  declareBuildImageCommand(program, act);
   declareServerCommands(program, act);
   declareBackupCommands(program, act);
   declareAboutCommands(program, act);

@@ -1,4 +1,5 @@
 import type { Aido } from "@aido/sdk";
+import type { SwarmImages } from "../../core/swarm/image/swarm-images.ts";
 import type { CliContext, DoctorReport, GlobalOptions, Setting } from "../context.ts";
 import { MemorySink } from "../output/memory-sink.ts";
 import { ProgressLine } from "../output/progress-line.ts";
@@ -18,6 +19,7 @@ export interface FakeContextOptions {
   stderr?: MemorySink;
   stdin?: FakeKeyboard;
   backend?: Aido;
+  swarmImages?: SwarmImages;
   doctor?: DoctorReport;
   settings?: readonly Setting[];
   env?: Record<string, string>;
@@ -51,6 +53,10 @@ export function fakeContext(options: FakeContextOptions = {}): FakeContext {
     doctor: () => Promise.resolve(options.doctor ?? { ok: true, driver: "fake", checks: [] }),
     serve: () => Promise.reject(new Error("This test has no server")),
     withKeys: () => Promise.reject(new Error("This test has no keys")),
+    withSwarmImages: (work) =>
+      options.swarmImages === undefined
+        ? Promise.reject(new Error("This test has no images"))
+        : work(options.swarmImages),
     backUp: () => Promise.reject(new Error("This test has no data")),
     restore: () => Promise.reject(new Error("This test has no data")),
     settings: () => options.settings ?? [],

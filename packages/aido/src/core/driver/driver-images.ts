@@ -33,8 +33,10 @@ export interface ImageBuild {
   /** The name it gets. */
   tag: string;
   dockerfile: string;
-  /** The whole context, checked to be paths beneath one directory. */
-  files: readonly ContextFile[];
+  /** Where it is in the context, in place of a file of that name; `Dockerfile` when undefined. */
+  dockerfilePath?: string | undefined;
+  /** The whole context, checked to be paths beneath one directory. Read once, and no more of it at a time than is sent. */
+  files: Iterable<ContextEntry> | AsyncIterable<ContextEntry>;
   labels: Readonly<Record<string, string>>;
   memoryBytes: number;
   /** An image above it is removed again. */
@@ -48,3 +50,18 @@ export interface ContextFile {
   content: Uint8Array;
   executable: boolean;
 }
+
+/** A file that is too large to be held. Of another length than it says, it fails the build. */
+export interface ContextStream {
+  path: string;
+  bytes: number;
+  read(): AsyncIterable<Uint8Array>;
+  executable: boolean;
+}
+
+export interface ContextLink {
+  path: string;
+  target: string;
+}
+
+export type ContextEntry = ContextFile | ContextStream | ContextLink;

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { BuildOptions, ImageBuild } from "../../core/driver/driver-images.ts";
-import { tarEnd, tarMember } from "../../core/history/tar-writer.ts";
+import { buildContext } from "./build-context.ts";
 import { BuildProgress } from "./build-progress.ts";
 import type { Engine } from "./engine.ts";
 import { readLines } from "./read-lines.ts";
@@ -36,6 +36,7 @@ function requestBuild(
 ): Promise<NodeJS.ReadableStream> {
   const request = {
     t: build.tag,
+    dockerfile: build.dockerfilePath ?? "Dockerfile",
     labels: build.labels,
     memory: build.memoryBytes,
     memswap: build.memoryBytes,
@@ -47,19 +48,13 @@ function requestBuild(
   };
   return engine.call(
     { doing: "building the image" },
-    () => engine.docker.buildImage(Readable.from(context(build)) as NodeJS.ReadableStream, request as object),
+    () =>
+      engine.docker.buildImage(
+        Readable.from(buildContext(build)) as NodeJS.ReadableStream,
+        request as object,
+      ),
     { signal },
   );
-}
-
-function* context({ dockerfile, files }: ImageBuild): Generator<Buffer> {
-  const at = new Date(0);
-  yield* tarMember("Dockerfile", "100644", Buffer.from(dockerfile), at);
-  for (const { path, content, executable } of files) {
-    const name = Buffer.from(path).toString("latin1");
-    yield* tarMember(name, executable ? "100755" : "100644", Buffer.from(content), at);
-  }
-  yield tarEnd();
 }
 
 /**

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import { isOwnImage } from "../../core/image/own-images.ts";
+import { isSwarmImage } from "../../core/swarm/image/image-names.ts";
 import { checkImageName } from "./check-image-name.ts";
 import type { Engine } from "./engine.ts";
 import { LABEL } from "./labels.ts";
@@ -26,7 +27,7 @@ export async function ensureImage(engine: Engine, image: string, options: PullOp
   const labels = await findLabels(engine, image, options.signal);
   if (labels?.[LABEL.sandbox] !== undefined) throw sandboxFiles(image);
   if (labels !== undefined) return;
-  if (isOwnImage(image)) throw ownImageMissing(image);
+  if (isOwnImage(image) || isSwarmImage(image)) throw ownImageMissing(image);
   try {
     await pull(engine, image, options);
   } catch (first) {

@@ -56,6 +56,6 @@ export class FakeImages implements DriverImages {
 }
 
 function fakeImage(tag: string, labels: Readonly<Record<string, string>>, isOwn: boolean): DriverImage {
-  const id = `sha256:${createHash("sha256").update(tag).digest("hex")}`;
+  const id = `sha256:${createHash("sha256").update(tag).update(JSON.stringify(labels)).digest("hex")}`;
   return { id, tags: [tag], bytes: 1_000_000, createdAt: new Date(0), user: undefined, isOwn, labels };
 }

@@ -42,6 +42,7 @@ describe("S1-62 approves", () => {
     ]),
     ["build-image", "build-project-image.sh"],
     ["build-image", "build-image ."],
+    ["build-image", "aido build-image packages/web"],
     ["build-image", "build-image ./packages/web/"],
     ["build-image", "build-image in/web"],
     ["swarm", "aido swarm-init"],

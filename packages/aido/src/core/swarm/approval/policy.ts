@@ -58,6 +58,7 @@ export const APPROVAL_POLICY: ApprovalPolicy = {
     manager("status|remove|rm", "<container>"),
     manager("list|ls|cleanup|clean|check-runtime|help"),
     { rule: "build-image", command: [BUILDER, "[<projectPath>]"] },
+    { rule: "build-image", command: [CLI, "build-image", "[<projectPath>]"] },
     swarm(["swarm-init"], { options: { "--force": null } }),
     swarm(["swarm-add", "<containerId>", "<container>", "<taskFile>", "<branch>"]),
     swarm(["swarm-update", "<container>"], {

@@ -1,8 +1,14 @@
 export const BASE_IMAGE = "aimi-sandbox:base";
+/** Debian's packages, imported: what the base starts from where no image is to be had. */
+export const DEBIAN_IMAGE = "aimi-sandbox:debian";
+/** What the base starts from unless it is told. */
+export const PUBLIC_GROUND = "node:20-slim";
 /** Other tools read and write the same label. */
 export const CHECKSUM_LABEL = "org.aimi.dockerfile-checksum";
 /** On the base: what it starts from, so that it is made anew in the same way. */
 export const GROUND_LABEL = "org.aimi.base-from";
+/** On the base: the version of the Claude Code CLI in it, or `none`. */
+export const CLAUDE_LABEL = "org.aimi.claude-code";
 /** On a project's image: the commit whose files it has. */
 export const COMMIT_LABEL = "org.aimi.source-commit";
 

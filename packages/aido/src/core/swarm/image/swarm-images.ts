@@ -17,6 +17,8 @@ export type BaseGround = { readonly kind: "image"; readonly image: string } | { 
 export interface BaseRequest extends Told {
   /** Undefined is as the base that is there was made, else the public image. */
   readonly ground?: BaseGround | undefined;
+  /** Whether it has the Claude Code CLI, which is most of its size. Undefined is as the base that is there, else yes. */
+  readonly claude?: boolean | undefined;
   /** Make it also when nothing has changed. */
   readonly force?: boolean | undefined;
 }
@@ -24,7 +26,10 @@ export interface BaseRequest extends Told {
 export interface ProjectRequest extends Told {
   /** The project's directory. */
   readonly project: string;
+  /** Of the base, should it have to be made. */
   readonly ground?: BaseGround | undefined;
+  readonly claude?: boolean | undefined;
+  /** Make the project's image also when nothing has changed. */
   readonly force?: boolean | undefined;
 }
 

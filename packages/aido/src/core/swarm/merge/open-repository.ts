@@ -4,12 +4,16 @@ import { firstLine, Git, type GitSurroundings, runGit } from "./git.ts";
 /** The first with `merge-tree --write-tree`, the merge that needs no work tree. */
 const OLDEST = [2, 38] as const;
 
-/** The repository that the project belongs to. */
+/** The repository that the project belongs to, by a git that can merge. */
 export async function openRepository(project: string, surroundings: GitSurroundings): Promise<Git> {
   const version = firstLine(
     (await runGit(["version"], "/", { code: "GIT_MERGE_FAILED" }, surroundings)).stdout,
   );
   checkVersion(version);
+  return await findRepository(project, surroundings);
+}
+
+export async function findRepository(project: string, surroundings: GitSurroundings): Promise<Git> {
   const args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
   try {
     const { stdout } = await runGit(args, project, { code: "VALIDATION_ERROR" }, surroundings);
