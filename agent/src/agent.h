@@ -146,6 +146,8 @@ struct spawned {
   int input, output[2], status; /* -1 = none; non-blocking */
 };
 
+/* Signals that we were started to ignore would be ignored by every command too. */
+void heed_signals(void);
 /* 0, or an errno with the step in `step`. */
 int spawn(const struct exec_request *request, struct spawned *out, uint8_t *step);
 
@@ -170,6 +172,7 @@ bool number(const char **text, uint64_t *value);
 
 /* Becomes the user with no capability left, for good. 0, or an errno with the step in `step`. */
 int become(uint32_t uid, uint32_t gid, uint8_t *step);
+void read_bounding_set(void);
 int drop_bounding_set(void);
 
 /* ---- supervise.c ---- */
@@ -181,6 +184,7 @@ struct supervisor {
   uint64_t boot;
   uint32_t uid, gid;
   uint32_t only_user; /* commands run as no other; 0 = any */
+  uint64_t bounding;  /* capabilities that anything we start could be given */
   char *workdir;
   uint64_t deadline_at; /* 0 = none */
   int null;             /* /dev/null, or -1 */

@@ -128,8 +128,14 @@ static void drop_output(struct exec *e, struct stream *s) {
   check_end(e);
 }
 
-static void output_ready(struct exec *e, int index) {
+static void output_ready(struct exec *e, int index, uint32_t events) {
   struct stream *s = &e->out[index];
+  /* An empty pipe that nobody writes to: most streams of most commands, and no room is needed for them. */
+  if (!(events & EPOLLIN) && events & EPOLLHUP && !(e->flags & EXEC_PTY)) {
+    loop_close(&s->source);
+    check_end(e);
+    return;
+  }
   uint64_t total = ring_total(&s->ring), room = UINT64_MAX;
   if (e->output_limit != 0) room = e->output_limit > total ? e->output_limit - total : 0;
   if (s->dropping || room == 0) {
@@ -155,13 +161,11 @@ static void output_ready(struct exec *e, int index) {
 }
 
 static void stdout_ready(struct source *s, uint32_t events) {
-  (void)events;
-  output_ready(container(s, struct exec, out[0].source), 0);
+  output_ready(container(s, struct exec, out[0].source), 0, events);
 }
 
 static void stderr_ready(struct source *s, uint32_t events) {
-  (void)events;
-  output_ready(container(s, struct exec, out[1].source), 1);
+  output_ready(container(s, struct exec, out[1].source), 1, events);
 }
 
 void exec_resume(struct exec *e, int stream) { loop_watch(&e->out[stream].source, EPOLLIN); }

@@ -31,9 +31,17 @@ void close_from(int first, int last) {
   for (int fd = first; fd <= last; fd++) close(fd);
 }
 
-static void default_signals(void) {
-  struct sigaction action = {.sa_handler = SIG_DFL};
-  for (int signal = 1; signal < NSIG; signal++) sigaction(signal, &action, NULL);
+void heed_signals(void) {
+  struct sigaction action;
+  for (int signal = 1; signal < NSIG; signal++) {
+    if (sigaction(signal, NULL, &action) != 0 || action.sa_handler != SIG_IGN) continue;
+    action.sa_handler = SIG_DFL;
+    sigaction(signal, &action, NULL);
+  }
+}
+
+/* execve forgets handlers, and what was ignored is heeded since our start. */
+static void unblock_signals(void) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
@@ -85,7 +93,7 @@ static int command_main(void *argument) {
   struct failure failure = {0};
   setsid();
   if (request->flags & EXEC_PTY) ioctl(0, TIOCSCTTY, 0);
-  default_signals();
+  unblock_signals();
   setrlimit(RLIMIT_NOFILE, &the.files);
   failure.error = become(request->uid, request->gid, &failure.step);
   if (failure.error == 0) {
@@ -148,7 +156,7 @@ static _Noreturn void shepherd_main(const struct exec_request *request) {
 static _Noreturn void run_tool(const struct exec_request *request) {
   struct report report = {.kind = REPORT_FAILED, .pid = getpid()};
   setsid();
-  default_signals();
+  unblock_signals();
   setrlimit(RLIMIT_NOFILE, &the.files);
   report.error = become(request->uid, request->gid, &report.step);
   /* Changing the user may have made this copy of our memory readable again. */

@@ -275,6 +275,8 @@ int supervise_main(int argc, char **argv) {
   the.linger_ms = MAIN_LINGER_MS;
   if (lingering != NULL && (!number(&lingering, &the.linger_ms) || *lingering != 0 || the.linger_ms > UINT32_MAX))
     return complain(EXIT_START_FAILED, "--main-linger", EINVAL);
+  heed_signals();
+  read_bounding_set();
   /* Our own five capabilities stay; none can be had beside them. */
   if (only != NULL && drop_bounding_set() != 0) return complain(EXIT_START_FAILED, "capability bounding set", errno);
   if (only != NULL) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

@@ -23,9 +23,15 @@ static int drop_capabilities(void) {
   return syscall(SYS_capset, &header, none) == 0 ? 0 : errno;
 }
 
+/* Once: the set only ever shrinks, and each command would ask 64 times. */
+void read_bounding_set(void) {
+  for (int capability = 0; capability < 64; capability++)
+    if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) > 0) the.bounding |= UINT64_C(1) << capability;
+}
+
 int drop_bounding_set(void) {
   for (int capability = 0; capability < 64; capability++) {
-    if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) <= 0) continue;
+    if (!(the.bounding >> capability & 1)) continue;
     /* Without CAP_SETPCAP it stays, and means nothing: no_new_privs and a user without capabilities follow. */
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EPERM) return errno;
   }
