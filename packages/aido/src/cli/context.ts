@@ -1,6 +1,7 @@
 import type { Aido } from "@aido/sdk";
 import type { ApiKeys } from "../core/access/api-keys.ts";
 import type { SwarmImages } from "../core/swarm/image/swarm-images.ts";
+import type { Workers } from "../core/swarm/workers/workers.ts";
 import type { ByteSink } from "./output/byte-sink.ts";
 import type { ProgressLine } from "./output/progress-line.ts";
 
@@ -29,6 +30,8 @@ export interface CliContext {
   withKeys<Result>(work: (keys: ApiKeys) => Promise<Result>): Promise<Result>;
   /** The images of swarms, on this machine's engine. */
   withSwarmImages<Result>(work: (images: SwarmImages) => Promise<Result>): Promise<Result>;
+  /** The workers of swarms on this machine's engine; they run on when the work is done. */
+  withWorkers<Result>(work: (workers: Workers) => Promise<Result>): Promise<Result>;
   /** The data directory of this machine as one file, and back into an empty one. */
   backUp(file: string): Promise<{ file: string; bytes: number; skipped: number }>;
   restore(file: string): Promise<{ dataDir: string; createdAt: string; sandboxes: number; skipped: number }>;

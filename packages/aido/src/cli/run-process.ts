@@ -120,6 +120,17 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
         await using images = await openSwarmImages({ config: known, env: invocation.env });
         return await work(images);
       },
+      withWorkers: async (work) => {
+        const { config: known } = config.get();
+        if (known.server !== undefined) throw localOnly("swarm", known.server);
+        const [{ openSwarmWorkers }, { makeLogger }] = await Promise.all([
+          import("../compose/open-swarm-workers.ts"),
+          import("../log/make-logger.ts"),
+        ]);
+        const logger = makeLogger(known);
+        await using opened = await openSwarmWorkers({ config: known, logger, onProgress: progress.show });
+        return await work(opened.workers);
+      },
       backUp: async (file) => (await import("../compose/backup.ts")).backUp(backupOf("backup", file)),
       restore: async (file) => (await import("../compose/backup.ts")).restore(backupOf("restore", file)),
       settings: () => config.get().settings,

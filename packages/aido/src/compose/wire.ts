@@ -162,6 +162,10 @@ export async function wire(
     }),
     snapshots: snapshotService,
     recover: (sandboxId) => execService.recover(sandboxId),
+    openWorkers: async () => {
+      const { SandboxWorkers } = await import("../core/swarm/workers/sandbox-workers.ts");
+      return new SandboxWorkers({ ...shared, sandboxes: sandboxService, execs: execService });
+    },
     openPool: async (specs, store) => {
       const { WarmPool } = await import("../core/pool/warm-pool.ts");
       const build = (request: CreateSandbox) => sandboxService.build(request);

@@ -21,6 +21,7 @@ import type { SnapshotService } from "./snapshot/snapshot-service.ts";
 import type { SshService } from "./ssh/ssh-service.ts";
 import type { Store } from "./store/store.ts";
 import type { Supervisors } from "./supervisor/supervisors.ts";
+import type { Workers } from "./swarm/workers/workers.ts";
 
 export interface CoreParts {
   readonly sandboxes: SandboxService;
@@ -41,6 +42,7 @@ export interface CoreParts {
   readonly supervisors: Supervisors;
   readonly openPool: (specs: readonly PoolSpec[], store: PoolStore) => Promise<WarmPool>;
   readonly recover: (sandboxId: string) => Promise<void>;
+  readonly openWorkers: () => Promise<Workers>;
   readonly driver: Driver;
   readonly store: Store;
   readonly address: PublicAddress;
@@ -71,6 +73,7 @@ export class CoreAido implements Aido {
   readonly #supervisors: Supervisors;
   readonly #recover: (sandboxId: string) => Promise<void>;
   readonly #openPool: CoreParts["openPool"];
+  readonly #openWorkers: CoreParts["openWorkers"];
   #closing: Promise<void> | undefined;
 
   constructor(parts: CoreParts) {
@@ -97,6 +100,7 @@ export class CoreAido implements Aido {
     this.#supervisors = parts.supervisors;
     this.#recover = parts.recover;
     this.#openPool = parts.openPool;
+    this.#openWorkers = parts.openWorkers;
   }
 
   /** After a restart: goes on recording what runs in a sandbox. */
@@ -107,6 +111,11 @@ export class CoreAido implements Aido {
   /** Sandboxes are taken from it from now on. Whoever opens it closes it, before this. */
   openPool(specs: readonly PoolSpec[], store: PoolStore): Promise<WarmPool> {
     return this.#openPool(specs, store);
+  }
+
+  /** The workers of swarms; they end with nothing of this process. */
+  openWorkers(): Promise<Workers> {
+    return this.#openWorkers();
   }
 
   async metrics(): Promise<Metrics> {

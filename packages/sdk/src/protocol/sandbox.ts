@@ -35,8 +35,10 @@ export type ProfileName = (typeof PROFILES)[number];
 export interface ResourceLimits {
   /** Processor share; 0.5 is half a core. */
   cpus: number;
-  /** Memory and swap together. */
+  /** Memory and swap together, unless there is swap besides. */
   memoryBytes: number;
+  /** Swap beyond it; none when absent. */
+  swapBytes?: number | undefined;
   pids: number;
   /** 0 means no limit. */
   diskBytes: number;

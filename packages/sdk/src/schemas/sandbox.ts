@@ -18,6 +18,7 @@ export const limits = z
     diskBytes: z.number().int().nonnegative(),
     openFiles: z.number().int().min(16).max(1_048_576),
     outputBytes: z.number().int().nonnegative(),
+    swapBytes: z.number().int().nonnegative(),
   })
   .partial();
 
@@ -74,7 +75,7 @@ export const sandboxReply = z.object({
   engineId: z.string().nullable(),
   workdir: z.string(),
   network: z.enum(NETWORKS),
-  limits: limits.required(),
+  limits: limits.required().partial({ swapBytes: true }),
   labels,
   startedAt: date.nullable(),
   stoppedAt: date.nullable(),

@@ -9,6 +9,7 @@ import { declareBuildImageCommand, declareImageCommands } from "./image-commands
 import { declareJobCommands } from "./job-commands.ts";
 import { declareRunCommands } from "./run-commands.ts";
 import { declareSandboxCommands } from "./sandbox-commands.ts";
+import { declareSandboxManagerCommands } from "./sandbox-manager-commands.ts";
 import { declareServerCommands } from "./server-commands.ts";
 import { declareSnapshotCommands } from "./snapshot-commands.ts";
 import { declareSshCommands } from "./ssh-commands.ts";
@@ -46,6 +47,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareSwarmCommands(program, act);
   declareSwarmTaskCommands(program, act);
   declareBuildImageCommand(program, act);
+  declareSandboxManagerCommands(program, act);
   declareServerCommands(program, act);
   declareBackupCommands(program, act);
   declareAboutCommands(program, act);

@@ -44,7 +44,8 @@ function leaves(command: Command): Command[] {
 }
 
 function section(command: Command): string {
-  const aliases = command.aliases().map((alias) => `\`aido ${alias}\``);
+  const parent = command.parent === null ? "aido" : path(command.parent);
+  const aliases = command.aliases().map((alias) => `\`${parent} ${alias}\``);
   const parts = [
     `## ${path(command)}\n`,
     `\`${path(command)} ${command.usage().replace("[options] ", "").trim()}\`${aliases.length > 0 ? `, also ${aliases.join(", ")}` : ""}\n`,

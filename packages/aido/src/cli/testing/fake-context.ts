@@ -1,5 +1,6 @@
 import type { Aido } from "@aido/sdk";
 import type { SwarmImages } from "../../core/swarm/image/swarm-images.ts";
+import type { Workers } from "../../core/swarm/workers/workers.ts";
 import type { CliContext, DoctorReport, GlobalOptions, Setting } from "../context.ts";
 import { MemorySink } from "../output/memory-sink.ts";
 import { ProgressLine } from "../output/progress-line.ts";
@@ -20,6 +21,7 @@ export interface FakeContextOptions {
   stdin?: FakeKeyboard;
   backend?: Aido;
   swarmImages?: SwarmImages;
+  workers?: Workers;
   doctor?: DoctorReport;
   settings?: readonly Setting[];
   env?: Record<string, string>;
@@ -57,6 +59,10 @@ export function fakeContext(options: FakeContextOptions = {}): FakeContext {
       options.swarmImages === undefined
         ? Promise.reject(new Error("This test has no images"))
         : work(options.swarmImages),
+    withWorkers: (work) =>
+      options.workers === undefined
+        ? Promise.reject(new Error("This test has no workers"))
+        : work(options.workers),
     backUp: () => Promise.reject(new Error("This test has no data")),
     restore: () => Promise.reject(new Error("This test has no data")),
     settings: () => options.settings ?? [],

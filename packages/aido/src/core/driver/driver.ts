@@ -54,10 +54,17 @@ export interface Driver {
   close(): Promise<void>;
 }
 
+/** `isolated` is a bridge of the sandbox's own: it reaches outside as `bridge` does, and no other sandbox. */
+export type ContainerNetwork = Network | "isolated";
+
 export interface DriverCapabilities {
   /** What the backend calls itself, for people. */
   version: string;
   isolations: readonly Isolation[];
+  /** Those among them that this backend gives with network `none` only. */
+  offline?: readonly Isolation[] | undefined;
+  /** What to do for those that are missing. */
+  install?: Readonly<Partial<Record<Isolation, string>>> | undefined;
   networks: readonly Network[];
   /** Which limits are enforced by the backend rather than watched or best effort. */
   enforced: { cpus: boolean; memory: boolean; pids: boolean; disk: boolean };
@@ -78,13 +85,13 @@ export interface Mount {
 
 export interface ContainerSpec {
   sandboxId: string;
-  /** For people reading the backend's own listings; ownership is by label. */
+  /** What the backend calls it, exactly; taken by another, CONTAINER_NAME_TAKEN is raised. Ownership is by label. */
   name: string;
   image: string;
   /** An image that `commit` made of this sandbox: its files take the place of those of `image`. */
   committed?: string | undefined;
   isolation: Isolation;
-  network: Network;
+  network: ContainerNetwork;
   limits: ResourceLimits;
   /** Numeric; the user that execs run as unless they say otherwise. Undefined leaves it to the driver (never root). */
   user: { uid: number; gid: number } | undefined;
@@ -101,10 +108,14 @@ export interface Container {
   sandboxId: string;
   containerId: string;
   state: ContainerState;
+  /** What the backend itself calls that, where it tells more kinds apart: `paused`, `dead`. */
+  nativeState?: string | undefined;
   /** The supervisor's exit code once it has ended; see supervisor/protocol.ts for the codes it uses. */
   exitCode: number | undefined;
   outOfMemory: boolean;
   image: string;
+  /** What the backend runs it with, where there is a choice. */
+  runtime?: string | undefined;
   /** What the image sets for every process; the sandbox's own variables go over it. */
   imageEnv?: Readonly<Record<string, string>> | undefined;
   user: { uid: number; gid: number };

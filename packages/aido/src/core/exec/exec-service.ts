@@ -166,6 +166,16 @@ export class ExecService implements Execs {
     await this.#deps.supervisors.get(record).closeStdin(execId);
   }
 
+  /**
+   * All of an exec's input at once, and its end: called again, also by another process, it gives nothing more, wherever
+   * the first was interrupted. False when another process has taken the exec over meanwhile, and gives it perhaps.
+   */
+  async giveStdin(sandbox: string, execId: string, data: Uint8Array, signal?: AbortSignal): Promise<boolean> {
+    const record = await this.#following(sandbox, execId, signal);
+    await this.#deps.supervisors.get(record).giveStdin(execId, data, signal);
+    return this.#recorder.known(record.id, execId) !== undefined;
+  }
+
   async resize(sandbox: string, execId: string, size: TerminalSize): Promise<void> {
     const record = await this.#deps.sandboxes.resolveRunning(sandbox);
     await this.#deps.supervisors.get(record).resize(execId, size);

@@ -4,7 +4,7 @@ import type { SandboxRecord } from "../store/store.ts";
 export function poolKey(record: SandboxRecord): string {
   const { profile, image, driver, isolation, workdir, user, network, limits, privileged, history, mounts } =
     record;
-  const { cpus, memoryBytes, pids, diskBytes, openFiles, outputBytes } = limits;
+  const { cpus, memoryBytes, pids, diskBytes, openFiles, outputBytes, swapBytes = 0 } = limits;
   return JSON.stringify([
     profile,
     image,
@@ -13,7 +13,7 @@ export function poolKey(record: SandboxRecord): string {
     workdir,
     user ?? null,
     network,
-    [cpus, memoryBytes, pids, diskBytes, openFiles, outputBytes],
+    [cpus, memoryBytes, pids, diskBytes, openFiles, outputBytes, swapBytes],
     privileged,
     history,
     mounts,

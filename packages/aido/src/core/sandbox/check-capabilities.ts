@@ -17,8 +17,18 @@ export function checkCapabilities(
       "ISOLATION_UNAVAILABLE",
       `Isolation ${record.isolation} is not available with the ${record.driver} driver: ${why}`,
       {
-        hint: `This machine can give ${capabilities.isolations.join(", ") || "none"}; \`aido doctor\` says what is missing.`,
+        hint: [capabilities.install?.[record.isolation], canGive(capabilities)].filter(Boolean).join(" "),
         details: { ...details, available: capabilities.isolations },
+      },
+    );
+  }
+  if (record.network !== "none" && capabilities.offline?.includes(record.isolation)) {
+    throw new AidoError(
+      "ISOLATION_UNAVAILABLE",
+      `Isolation ${record.isolation} is not available with network ${record.network}: its runtime was set up without any network`,
+      {
+        hint: "Take --network=none out of the runtime's arguments in /etc/docker/daemon.json and restart Docker, or choose the network none.",
+        details,
       },
     );
   }
@@ -41,4 +51,8 @@ export function checkCapabilities(
       details,
     });
   }
+}
+
+function canGive({ isolations }: DriverCapabilities): string {
+  return `This machine can give ${isolations.join(", ") || "none"}; \`aido doctor\` says what is missing.`;
 }

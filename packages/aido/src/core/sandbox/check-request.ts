@@ -135,7 +135,7 @@ function checkLimits(limits: NonNullable<CreateSandbox["limits"]>): void {
     const text = `${memoryBytes} bytes of memory cannot be given: 6 MiB is the least`;
     throw invalid("limits.memoryBytes", text, "INVALID_MEMORY_LIMIT");
   }
-  const least = { pids: 8, diskBytes: 0, openFiles: 32, outputBytes: 0 };
+  const least = { pids: 8, diskBytes: 0, openFiles: 32, outputBytes: 0, swapBytes: 0 };
   for (const [key, minimum] of Object.entries(least)) {
     const value = limits[key as keyof typeof least];
     if (value === undefined || isWhole(value, minimum)) continue;

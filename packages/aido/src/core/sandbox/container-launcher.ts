@@ -116,13 +116,15 @@ export class ContainerLauncher {
 }
 
 function toContainerSpec(record: SandboxRecord): ContainerSpec {
+  const { namePrefix, standsAlone } = PROFILE_DEFAULTS[record.profile];
+  const ownName = standsAlone ? record.name : undefined;
   return {
     sandboxId: record.id,
-    name: `${PROFILE_DEFAULTS[record.profile].namePrefix}${record.id}`,
+    name: ownName ?? `${namePrefix}${record.id}`,
     image: record.image,
     committed: committedOf(record),
     isolation: record.isolation,
-    network: record.network,
+    network: standsAlone && record.network === "bridge" ? "isolated" : record.network,
     limits: record.limits,
     user: numericUser(record.user),
     workdir: record.workdir,

@@ -13,6 +13,8 @@ export interface Profile {
   readonly namePrefix: string;
   /** Its sandboxes always have the sidecar API, with a token of their own. */
   readonly hasSidecar: boolean;
+  /** What the backend calls a container is the sandbox's own name, where it has one, and it shares its bridge with none. */
+  readonly standsAlone?: true;
 }
 
 const LIMITS: ResourceLimits = {
@@ -56,6 +58,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     limits: { ...LIMITS, cpus: 2, memoryBytes: 4 * GIB, pids: 512, diskBytes: 8 * GIB },
     namePrefix: "aimi-",
     hasSidecar: false,
+    standsAlone: true,
   },
   agent: {
     image: "oven/bun:latest",

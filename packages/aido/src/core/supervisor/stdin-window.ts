@@ -51,6 +51,16 @@ export class StdinWindow {
     return closed;
   }
 
+  /**
+   * All there is of the input, at most one window, then its end. Whoever comes second gives nothing: one frame is taken
+   * as a whole, so that an input of which anything was taken was given. Resolves also when nobody reads it.
+   */
+  give(data: Uint8Array, signal?: AbortSignal): Promise<void> {
+    const given = this.#tail.then(() => this.#give(data, signal));
+    this.#tail = given.catch(() => undefined);
+    return given;
+  }
+
   onAck(offset: number, isGone: boolean): void {
     if (this.#sent !== undefined && offset > this.#sent)
       throw protocolError("it took input that was not sent");
@@ -76,6 +86,23 @@ export class StdinWindow {
     for (const { offset, data } of this.#unacked) this.#send.stdin(offset, data);
     if (this.#closeAt !== undefined) this.#send.stdinClose(this.#closeAt);
     else if (this.#sent === undefined && this.#wake.length > 0) this.#send.stdin(0, new Uint8Array());
+  }
+
+  async #give(data: Uint8Array, signal?: AbortSignal): Promise<void> {
+    if (data.byteLength > STDIN_WINDOW_BYTES) {
+      throw new AidoError("VALIDATION_ERROR", `The input has over ${STDIN_WINDOW_BYTES} bytes`);
+    }
+    if (this.#sent === undefined && !this.#isGone) this.#send.stdin(0, new Uint8Array());
+    while (this.#sent === undefined && !this.#isGone) await this.#change(signal);
+    if (this.#isGone) return;
+    if (this.#sent === 0) {
+      this.#unacked.push({ offset: 0, data: data.slice() });
+      this.#sent = data.byteLength;
+      this.#send.stdin(0, data);
+    }
+    this.#closeAt = this.#sent ?? 0;
+    this.#send.stdinClose(this.#closeAt);
+    while (!this.#isGone) await this.#change(signal);
   }
 
   async #write(data: Uint8Array, signal?: AbortSignal): Promise<void> {

@@ -118,6 +118,11 @@ export class Supervisor {
     await this.#get(id)?.stdin.write(data, signal);
   }
 
+  /** All of its input at once, unless it was given before. */
+  async giveStdin(id: string, data: Uint8Array, signal?: AbortSignal): Promise<void> {
+    await this.#get(id)?.stdin.give(data, signal);
+  }
+
   async closeStdin(id: string, signal?: AbortSignal): Promise<void> {
     await this.#get(id)?.stdin.close(signal);
   }

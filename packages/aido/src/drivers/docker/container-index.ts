@@ -10,6 +10,7 @@ export interface Place {
   readonly sandboxId: string;
   readonly containerId: string;
   readonly transport: Transport;
+  readonly hasOwnNetwork: boolean;
 }
 
 const INSPECTS_AT_ONCE = 8;
@@ -122,6 +123,7 @@ export class ContainerIndex {
         sandboxId: each.Labels[LABEL.sandbox] ?? "",
         containerId: each.Id,
         transport: each.Labels[LABEL.transport] === "exec" ? "exec" : "socket",
+        hasOwnNetwork: each.Labels[LABEL.network] === "isolated",
       };
       this.#places.set(place.sandboxId, place);
       return place;

@@ -6,6 +6,7 @@ import type { Place } from "./container-index.ts";
 import type { Engine } from "./engine.ts";
 import { giveMounts } from "./give-mounts.ts";
 import type { Transport } from "./labels.ts";
+import { makeOwnNetwork } from "./own-network.ts";
 import { runtimeFor } from "./runtimes.ts";
 import { toContainerOptions } from "./to-container-options.ts";
 
@@ -37,6 +38,9 @@ export async function createContainer(
   }
   const info = await engine.info({ signal });
   const runtime = runtimeFor(spec.isolation, info.runtimes);
+  if (runtime !== undefined && spec.network !== "none" && info.offlineRuntimes.includes(runtime)) {
+    throw offlineRuntime(spec, runtime);
+  }
   // The other runtimes have a kernel or a user namespace of their own, which a socket does not cross.
   const transport: Transport = info.sharesSockets && spec.isolation === "container" ? "socket" : "exec";
   if (transport === "socket") await mkdir(runDir, { recursive: true, mode: 0o700 });
@@ -51,6 +55,8 @@ export async function createContainer(
     runDir,
     enforcesDisk: info.enforces.disk,
   });
+  const hasOwnNetwork = spec.network === "isolated";
+  if (hasOwnNetwork) await makeOwnNetwork(engine, spec, scope, signal);
   const container = await engine.call(
     {
       doing: `creating sandbox ${spec.sandboxId}`,
@@ -66,7 +72,19 @@ export async function createContainer(
     { signal },
   );
   if (!local) await copyAgent(engine, container.id, agentPath, spec.sandboxId, signal);
-  return { sandboxId: spec.sandboxId, containerId: container.id, transport };
+  return { sandboxId: spec.sandboxId, containerId: container.id, transport, hasOwnNetwork };
+}
+
+/** Without it the sandbox would start, and reach nothing. */
+function offlineRuntime({ isolation, network, sandboxId }: ContainerSpec, runtime: string): AidoError {
+  return new AidoError(
+    "ISOLATION_UNAVAILABLE",
+    `Isolation ${isolation} has no network ${network} here: the engine has the runtime ${runtime} with --network=none`,
+    {
+      hint: `Take --network=none out of ${runtime}'s runtimeArgs in /etc/docker/daemon.json and restart Docker, or choose the network none.`,
+      details: { sandboxId, isolation, runtime },
+    },
+  );
 }
 
 /** Never root: the user of this process, so that files in mounted directories are theirs, or an ordinary one. */

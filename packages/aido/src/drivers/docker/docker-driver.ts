@@ -19,6 +19,7 @@ import { removeContainer, startContainer, stopContainer } from "./container-life
 import { createContainer } from "./create-container.ts";
 import { DockerImages } from "./docker-images.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
+import { removeOwnNetworks } from "./own-network.ts";
 import { ensureImage, hasImage, type PullOptions } from "./pull-image.ts";
 import { toCapabilities } from "./to-capabilities.ts";
 import { UsageReader } from "./usage-reader.ts";
@@ -90,8 +91,9 @@ export class DockerDriver implements Driver {
       // It may have been made before, here or by another process; a name that something else has stays an error.
       const isTaken = isAidoError(thrown, "CONTAINER_NAME_TAKEN");
       const other = isTaken ? await this.#index.awaitNamed(spec.sandboxId, spec.name) : undefined;
-      if (other === undefined) throw thrown;
-      return other;
+      if (other !== undefined) return other;
+      if (spec.network === "isolated") await this.#removeNetworks(spec.sandboxId);
+      throw thrown;
     }
   }
 
@@ -124,6 +126,10 @@ export class DockerDriver implements Driver {
       if (place.containerId !== known?.containerId) await removeContainer(this.#engine, place);
       this.#usage.forget(place.containerId);
     }
+    const places = known === undefined ? all : [known, ...all];
+    // With no container left to tell, a network may have outlived it.
+    if (places.length === 0 || places.some((place) => place.hasOwnNetwork))
+      await this.#removeNetworks(sandboxId);
     this.#index.forget(sandboxId);
     await rm(this.#options.runDir(sandboxId), { recursive: true, force: true });
   }
@@ -189,6 +195,10 @@ export class DockerDriver implements Driver {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#engine.close();
+  }
+
+  #removeNetworks(sandboxId: string): Promise<void> {
+    return removeOwnNetworks(this.#engine, this.#options.scope, sandboxId);
   }
 
   #dial(place: Place, signal: AbortSignal): Promise<Duplex> {

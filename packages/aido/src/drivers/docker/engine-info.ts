@@ -4,6 +4,8 @@ import type { Engine } from "./engine.ts";
 /** What decides how sandboxes are made on an engine. */
 export interface EngineInfo {
   readonly runtimes: readonly string[];
+  /** Runtimes that were registered to give no network, whatever a container asks for. */
+  readonly offlineRuntimes: readonly string[];
   readonly hasSeccomp: boolean;
   readonly enforces: { cpus: boolean; memory: boolean; swap: boolean; pids: boolean; disk: boolean };
   /** Whether a socket in a bind-mounted directory reaches this process, with the owner it expects. */
@@ -12,7 +14,7 @@ export interface EngineInfo {
 
 interface RawInfo {
   ServerVersion?: string;
-  Runtimes?: Record<string, unknown>;
+  Runtimes?: Record<string, { runtimeArgs?: string[] | null } | null>;
   SecurityOptions?: string[] | null;
   OperatingSystem?: string;
   MemoryLimit?: boolean;
@@ -34,6 +36,9 @@ export async function readEngineInfo(engine: Engine): Promise<EngineInfo> {
   const security = info.SecurityOptions ?? [];
   return {
     runtimes: Object.keys(info.Runtimes ?? {}),
+    offlineRuntimes: Object.entries(info.Runtimes ?? {})
+      .filter(([, runtime]) => runtime?.runtimeArgs?.some((word) => /^--?network=none$/.test(word)))
+      .map(([name]) => name),
     hasSeccomp: security.some((option) => option.startsWith("name=seccomp")),
     enforces: {
       cpus: info.CpuCfsQuota ?? info.CPUCfsQuota ?? false,

@@ -6,6 +6,8 @@ export const LABEL = {
   user: "dev.aido.user",
   /** `socket` or `exec`: how the host reaches the supervisor. */
   transport: "dev.aido.transport",
+  /** `isolated` on a container that has a network of its own. */
+  network: "dev.aido.network",
 } as const;
 
 export type Transport = "socket" | "exec";

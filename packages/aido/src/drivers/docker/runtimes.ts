@@ -7,7 +7,7 @@ const RUNTIMES: Readonly<Record<Exclude<Isolation, "container">, readonly string
   kata: ["kata-runtime", "kata", "kata-qemu", "kata-clh", "kata-fc", "io.containerd.kata.v2"],
 };
 
-const INSTALL: Readonly<Record<Exclude<Isolation, "container">, string>> = {
+export const INSTALL: Readonly<Record<Exclude<Isolation, "container">, string>> = {
   gvisor:
     "Install gVisor's runsc, add it as a runtime named runsc to /etc/docker/daemon.json (`sudo runsc install` does both) and restart Docker.",
   sysbox:
@@ -19,6 +19,17 @@ export function availableIsolations(runtimes: readonly string[]): Isolation[] {
   return ISOLATIONS.filter(
     (isolation) => isolation === "container" || findRuntime(isolation, runtimes) !== undefined,
   );
+}
+
+/** Those whose runtime was registered to give no network. */
+export function offlineIsolations(engine: {
+  runtimes: readonly string[];
+  offlineRuntimes: readonly string[];
+}): Isolation[] {
+  return availableIsolations(engine.runtimes).filter((isolation) => {
+    const runtime = isolation === "container" ? undefined : findRuntime(isolation, engine.runtimes);
+    return runtime !== undefined && engine.offlineRuntimes.includes(runtime);
+  });
 }
 
 /** Undefined is the engine's default runtime. Refuses what is not there; a weaker one never stands in. */

@@ -1,6 +1,6 @@
 import type { DriverCapabilities } from "../../core/driver/driver.ts";
 import type { EngineInfo } from "./engine-info.ts";
-import { availableIsolations } from "./runtimes.ts";
+import { availableIsolations, INSTALL, offlineIsolations } from "./runtimes.ts";
 
 export function toCapabilities(
   info: EngineInfo,
@@ -24,6 +24,8 @@ export function toCapabilities(
   return {
     version: extra.version,
     isolations: availableIsolations(info.runtimes),
+    offline: offlineIsolations(info),
+    install: INSTALL,
     networks: extra.hasBridge ? ["none", "bridge", "host"] : ["none", "host"],
     enforced: { cpus, memory, pids, disk },
     users: true,

@@ -1,6 +1,7 @@
 import type Docker from "dockerode";
 import type { ContainerSpec } from "../../core/driver/driver.ts";
 import { LABEL, type Transport } from "./labels.ts";
+import { ownNetworkName } from "./own-network.ts";
 
 /** Where the supervisor and its socket are inside every sandbox. */
 export const AGENT_TARGET = "/.aido/aido-agent";
@@ -37,6 +38,7 @@ export function toContainerOptions(spec: ContainerSpec, plan: ContainerPlan): Do
       [LABEL.scope]: plan.scope,
       [LABEL.user]: `${plan.user.uid}:${plan.user.gid}`,
       [LABEL.transport]: plan.transport,
+      ...(spec.network === "isolated" ? { [LABEL.network]: spec.network } : {}),
     },
     Healthcheck: { Test: ["NONE"] },
     StopSignal: "SIGTERM",
@@ -56,9 +58,9 @@ function toHostConfig(spec: ContainerSpec, plan: ContainerPlan): Docker.HostConf
     ...(spec.privileged
       ? { Privileged: true }
       : { CapDrop: ["ALL"], CapAdd: SUPERVISOR_CAPABILITIES, SecurityOpt: ["no-new-privileges"] }),
-    NetworkMode: spec.network,
+    NetworkMode: spec.network === "isolated" ? ownNetworkName(spec) : spec.network,
     Memory: limits.memoryBytes,
-    MemorySwap: limits.memoryBytes,
+    MemorySwap: limits.memoryBytes + (limits.swapBytes ?? 0),
     OomKillDisable: false,
     NanoCpus: Math.round(limits.cpus * 1e9),
     PidsLimit: limits.pids,

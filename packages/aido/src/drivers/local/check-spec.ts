@@ -25,7 +25,7 @@ export function checkSpec(spec: ContainerSpec): void {
     });
   }
   if (spec.privileged) throw unsupported("privileged sandboxes");
-  if (spec.network === "bridge") throw unsupported("network bridge");
+  if (spec.network === "bridge" || spec.network === "isolated") throw unsupported(`network ${spec.network}`);
   const targets = [...new Set([spec.workdir, ...spec.mounts.map((mount) => mount.target)])];
   for (const target of targets) checkTarget(target);
   const nested = targets.find((inner) =>

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Network, ResourceLimits } from "@aido/sdk/protocol";
-import type { Mount } from "../../core/driver/driver.ts";
+import type { ResourceLimits } from "@aido/sdk/protocol";
+import type { ContainerNetwork, Mount } from "../../core/driver/driver.ts";
 import type { ProcessIdentity } from "./process-table.ts";
 
 /** Everything that the next aido process has to know about a sandbox, in `state.json` of its directory. */
@@ -11,7 +11,7 @@ export interface SandboxState {
   sandboxId: string;
   name: string;
   image: string;
-  network: Network;
+  network: ContainerNetwork;
   limits: ResourceLimits;
   /** As seen inside; the host's number itself where it was made without a user namespace. */
   user: { uid: number; gid: number };

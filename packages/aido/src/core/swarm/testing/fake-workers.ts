@@ -30,7 +30,7 @@ export class FakeWorkers implements Workers {
   async checkRuntime(isolation: Isolation): Promise<void> {
     this.#answer();
     if (this.isolations.includes(isolation)) return;
-    throw new AidoError("UNSUPPORTED", `The engine has no runtime for the isolation ${isolation}`);
+    throw new AidoError("ISOLATION_UNAVAILABLE", `The engine has no runtime for the isolation ${isolation}`);
   }
 
   async create(request: WorkerRequest, signal?: AbortSignal): Promise<CreatedWorker> {
@@ -84,7 +84,7 @@ export class FakeWorkers implements Workers {
   async stop(name: string, graceMs: number): Promise<void> {
     this.#answer();
     const worker = this.all.get(name);
-    if (worker === undefined || worker.end !== undefined) return;
+    if (worker?.started === undefined || worker.end !== undefined) return;
     worker.stops.push(graceMs);
     if (worker.onStop === undefined) worker.finish(143, { signal: "SIGTERM" });
     else worker.onStop(graceMs);

@@ -1,0 +1,88 @@
+import { AidoError } from "@aido/sdk/protocol";
+import type { ContainerSpec } from "../../core/driver/driver.ts";
+import type { Engine } from "./engine.ts";
+import { LABEL } from "./labels.ts";
+
+const NOT_FOUND = 404;
+const CONFLICT = 409;
+
+export function ownNetworkName({ name }: Pick<ContainerSpec, "name">): string {
+  return `${name}-net`;
+}
+
+/**
+ * A bridge for one sandbox. The engine lets nothing pass between bridges, so that sandboxes on bridges of their own do
+ * not reach each other. What a dead process left of ours under that name is replaced; what is not ours is refused.
+ */
+export async function makeOwnNetwork(
+  engine: Engine,
+  spec: ContainerSpec,
+  scope: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const name = ownNetworkName(spec);
+  for (const { id, sandboxId } of await ownNetworks(engine, scope, { name })) {
+    if (sandboxId === spec.sandboxId) return;
+    // One that is in use stays, and makes the name one that is taken.
+    await removeNetwork(engine, id).catch(() => undefined);
+  }
+  await engine.call(
+    { doing: `creating the network ${name}`, code: "CONTAINER_CREATION_FAILED", sandboxId: spec.sandboxId },
+    (abortSignal) =>
+      engine.docker
+        .createNetwork({
+          Name: name,
+          CheckDuplicate: true,
+          Driver: "bridge",
+          Attachable: false,
+          Labels: { ...spec.labels, [LABEL.sandbox]: spec.sandboxId, [LABEL.scope]: scope },
+          abortSignal,
+        })
+        .catch((thrown: unknown) => {
+          if (statusOf(thrown) !== CONFLICT) throw thrown;
+          throw new AidoError("CONTAINER_NAME_TAKEN", `Another network is named ${name}`, {
+            hint: `Look at it with \`docker network inspect ${name}\`, and remove it if nobody needs it.`,
+            details: { sandboxId: spec.sandboxId, network: name },
+            cause: thrown,
+          });
+        }),
+    { signal },
+  );
+}
+
+/** Idempotent. */
+export async function removeOwnNetworks(engine: Engine, scope: string, sandboxId: string): Promise<void> {
+  for (const { id } of await ownNetworks(engine, scope, { sandboxId })) await removeNetwork(engine, id);
+}
+
+async function ownNetworks(
+  engine: Engine,
+  scope: string,
+  which: { name?: string; sandboxId?: string },
+): Promise<{ id: string; sandboxId: string | undefined }[]> {
+  const { name, sandboxId } = which;
+  const label = [sandboxId === undefined ? LABEL.sandbox : `${LABEL.sandbox}=${sandboxId}`];
+  const filters = { label: [...label, `${LABEL.scope}=${scope}`], ...(name && { name: [name] }) };
+  const found = await engine.call({ doing: "listing networks" }, (abortSignal) =>
+    engine.docker.listNetworks({ filters: { ...filters }, abortSignal }),
+  );
+  // The engine's filter finds names that merely hold the one that is asked for.
+  return found
+    .filter((network) => name === undefined || network.Name === name)
+    .map((network) => ({ id: network.Id, sandboxId: network.Labels?.[LABEL.sandbox] }));
+}
+
+async function removeNetwork(engine: Engine, id: string): Promise<void> {
+  const network = engine.docker.getNetwork(id);
+  await engine.call(
+    { doing: "removing the sandbox's network", code: "CONTAINER_REMOVAL_FAILED" },
+    (abortSignal) =>
+      network.remove({ abortSignal }).catch((thrown: unknown) => {
+        if (statusOf(thrown) !== NOT_FOUND) throw thrown;
+      }),
+  );
+}
+
+function statusOf(thrown: unknown): unknown {
+  return (thrown as { statusCode?: unknown } | undefined)?.statusCode;
+}
