@@ -1,10 +1,12 @@
 import { SystemClock } from "../core/system-clock.ts";
 import { HELP, readCommandLine } from "./command-line.ts";
 import { runAdapter } from "./run-adapter.ts";
+import { Stopped } from "./stopped.ts";
 
 /** Put in by the bundler. */
 declare const ADAPTER_VERSION: string;
 
+const INTERRUPTED = 130;
 const { stdin, stdout, stderr } = process;
 const writeOut = stdout.write.bind(stdout);
 // Standard output is for messages alone: what a library prints goes where logs go.
@@ -29,12 +31,35 @@ async function main(): Promise<number> {
       log(`acp-adapter: ${commandLine.problem}\n\n${HELP}`);
       return 1;
     case "run": {
-      const stop = new AbortController();
       const { input } = commandLine;
-      const clock = new SystemClock();
-      return await runAdapter({ env: process.env, input, stdin, write, log, clock, signal: stop.signal });
+      const ends = untilSignalled();
+      return await runAdapter({
+        env: process.env,
+        input,
+        stdin,
+        write,
+        log,
+        clock: new SystemClock(),
+        ...ends,
+      });
     }
   }
+}
+
+/** The first signal asks for an orderly end; the second is the end, and the third does not even tell. */
+function untilSignalled(): { signal: AbortSignal; abandon: AbortSignal } {
+  const stop = new AbortController();
+  const abandon = new AbortController();
+  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.on(name, () => {
+      if (abandon.signal.aborted) process.exit(INTERRUPTED);
+      const reason = new Stopped("signal", `The worker was stopped by ${name}`);
+      (stop.signal.aborted ? abandon : stop).abort(reason);
+    });
+  }
+  process.on("uncaughtException", (thrown) => abandon.abort(thrown));
+  process.on("unhandledRejection", (thrown) => abandon.abort(thrown));
+  return { signal: stop.signal, abandon: abandon.signal };
 }
 
 void main().then((code) => process.exit(code));

@@ -3,6 +3,7 @@ import { asCount, asObject } from "../../core/agent/bounded-lines.ts";
 
 const MAX_REMEMBERED = 10_000;
 const MAX_RESPONSE_CHARS = 1024 * 1024;
+const ANSWERS = new Set(["agent_message_chunk", "agent_thought_chunk", "tool_call"]);
 type Json = Readonly<Record<string, unknown>>;
 
 /** From the agent's updates to aido's events. Everything in them is the sandbox's word: nothing is taken for granted. */
@@ -13,6 +14,7 @@ export class UpdateReader {
   readonly #tools = new Map<string, string>();
   #sessionId: string | undefined;
   #parts = 1;
+  #isAnswering = false;
 
   constructor(place: AgentPlace) {
     this.#place = place;
@@ -28,6 +30,7 @@ export class UpdateReader {
     const told = asObject(update);
     if (told === undefined || this.#sessionId === undefined || sessionId !== this.#sessionId) return;
     const kind = told["sessionUpdate"];
+    this.#countTurn(told);
     if (kind === "agent_message_chunk") await this.#text(asObject(told["content"])?.["text"]);
     if (kind === "tool_call" || kind === "tool_call_update") await this.#toolCall(told);
   }
@@ -42,6 +45,18 @@ export class UpdateReader {
     const inputTokens = input.reduce((sum, count) => sum + count, 0);
     const outputTokens = asCount(usage["outputTokens"]);
     await this.#place.emit({ type: "usage", usage: { inputTokens, outputTokens } });
+  }
+
+  /**
+   * The protocol does not tell of answers: one begins with what the agent says or wants to do, and goes on until a
+   * tool's result is there.
+   */
+  #countTurn(told: Json): void {
+    const kind = told["sessionUpdate"];
+    const isResult = kind === "tool_call_update" && ["completed", "failed"].includes(String(told["status"]));
+    if (!isResult && !ANSWERS.has(String(kind))) return;
+    if (!isResult && !this.#isAnswering) this.#place.countTurn();
+    this.#isAnswering = !isResult;
   }
 
   async #text(text: unknown): Promise<void> {

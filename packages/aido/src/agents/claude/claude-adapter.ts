@@ -92,6 +92,7 @@ class ClaudeReader {
       }
     }
     const usage = asObject(message["usage"]);
+    if (!this.#usage.has(String(message["id"]))) this.#place.countTurn();
     if (usage === undefined || this.#usage.size >= MAX_REMEMBERED) return;
     this.#usage.set(String(message["id"]), toUsage(usage));
     await this.#place.emit({ type: "usage", usage: sum(this.#usage.values()) });

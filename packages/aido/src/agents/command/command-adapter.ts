@@ -5,6 +5,7 @@ import { argvOf } from "../../core/agent/fill-argv.ts";
 export class CommandAdapter implements AgentAdapter {
   async run(turn: AgentTurn, place: AgentPlace): Promise<AgentOutcome> {
     const process = await place.start({ argv: argvOf(turn) });
+    place.countTurn();
     // Whether it reads its input is its own business.
     const feeding = process.write(turn.message).then(() => process.closeStdin());
     feeding.catch(() => undefined);

@@ -56,6 +56,8 @@ export interface AgentPlace {
   /** Raises AGENT_UNAVAILABLE when the sandbox has no such program. */
   start(command: AgentCommand): Promise<AgentProcess>;
   emit(event: Extract<AgentEvent, { type: "text" | "toolCall" | "usage" }>): Promise<void>;
+  /** The agent's model has answered once more. */
+  countTurn(): void;
   /** Kept at once, so that the session survives whatever happens to this process. */
   keepReference(reference: string): Promise<void>;
 }

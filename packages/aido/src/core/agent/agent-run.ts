@@ -84,6 +84,9 @@ export class AgentRun implements AgentPlace {
     await this.tell(event);
   }
 
+  /** The agents' own limits are what counts here. */
+  countTurn(): void {}
+
   async tell(event: AgentEvent): Promise<void> {
     const told = bounded(event);
     if (told.type === "usage") this.usage = told.usage;

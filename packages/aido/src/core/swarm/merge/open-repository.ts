@@ -1,5 +1,6 @@
 import { AidoError } from "@aido/sdk/protocol";
-import { firstLine, Git, type GitSurroundings, runGit } from "./git.ts";
+import { firstLine, type GitSurroundings, runGit } from "../run-git.ts";
+import { Git } from "./git.ts";
 
 /** The first with `merge-tree --write-tree`, the merge that needs no work tree. */
 const OLDEST = [2, 38] as const;

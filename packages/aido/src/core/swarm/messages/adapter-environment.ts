@@ -14,6 +14,8 @@ export interface AdapterOptions {
   readonly maxTurns?: number | undefined;
   readonly maxTokens?: number | undefined;
   readonly maxSeconds?: number | undefined;
+  /** How long an agent may show no sign of life before its story fails; undefined is the adapter's own limit. */
+  readonly maxSilentSeconds?: number | undefined;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -22,6 +24,7 @@ const COUNTS = {
   maxTurns: "AIMI_MAX_TURNS",
   maxTokens: "AIMI_MAX_TOKENS",
   maxSeconds: "AIMI_MAX_SECONDS",
+  maxSilentSeconds: "AIMI_MAX_SILENT_SECONDS",
 } as const;
 
 export function toAdapterEnvironment(options: AdapterOptions): Record<string, string> {

@@ -1,0 +1,36 @@
+import type { Story, TaskFile } from "../../core/swarm/tasks/task-file.ts";
+import type { WorkerGit } from "../git/worker-git.ts";
+import { oneLine } from "../report/fit-text.ts";
+
+const TRAILER = "Aimi-Story";
+type Ending = "completed" | "failed" | "stopped";
+
+/** What a story's commit says; its last line is read again when a worker goes on with the branch. */
+export function storyMessage(file: TaskFile, story: Story, ending: Ending): string {
+  const mark = ending === "completed" ? "" : ` (${ending})`;
+  const subject = `${story.id}${mark}: ${oneLine(story.title)}`;
+  return `${subject}\n\nOf ${oneLine(file.metadata.title)}.\n\n${TRAILER}: ${story.id} ${ending} ${file.path}\n`;
+}
+
+/** Stories that commits of the branch complete: for task files that git ignores, and so are not part of the branch. */
+export async function completedOnBranch(
+  git: WorkerGit,
+  { base, tip, path }: { base: string; tip: string; path: string },
+): Promise<ReadonlySet<string>> {
+  const format = `--format=%(trailers:key=${TRAILER},valueonly,unfold)`;
+  const { stdout } = await git.run(["log", "--max-count=10000", format, `${base}..${tip}`, "--"]);
+  const lines = stdout.toString("utf8").split("\n");
+  const done = lines
+    .map((line) => line.trim().split(" "))
+    .filter(([, ending, ...of]) => {
+      return ending === "completed" && of.join(" ") === path;
+    });
+  return new Set(done.map(([id = ""]) => id));
+}
+
+/** Whether its states travel with the branch. */
+export async function isPartOfBranch(git: WorkerGit, path: string): Promise<boolean> {
+  const { stdout } = await git.run(["ls-files", "-z", "--", `:(literal)${path}`]);
+  if (stdout.byteLength > 0) return true;
+  return (await git.run(["check-ignore", "--quiet", "--", path], { answers: [1] })).code === 1;
+}
