@@ -1,5 +1,5 @@
 import { AidoError } from "@aido/sdk/protocol";
-import { firstLine, type Git, type GitSurroundings, runGit } from "../merge/git.ts";
+import { firstLine, type Git, type GitSurroundings, runGit } from "../run-git.ts";
 import { findRepository } from "../merge/open-repository.ts";
 import { projectSlug } from "./project-slug.ts";
 
