@@ -1,6 +1,7 @@
 import { AidoError } from "@aido/sdk/protocol";
-import { firstLine, type Git, type GitSurroundings, runGit } from "../run-git.ts";
+import type { Git } from "../merge/git.ts";
 import { findRepository } from "../merge/open-repository.ts";
+import { firstLine, type GitSurroundings, runGit } from "../run-git.ts";
 import { projectSlug } from "./project-slug.ts";
 
 export interface Project {
