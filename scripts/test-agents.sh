@@ -6,5 +6,5 @@
 #
 # AIDO_TEST_CACHE is where they are kept.
 set -euo pipefail
-cache="${AIDO_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/aido-test}/agents"
+cache="${AIDO_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/aido-test}"
 exec "$(dirname "$0")/../images/swarm-base/on-host.sh" claude "$cache"

@@ -25,6 +25,7 @@ export interface BaseRecipe {
   files(fetching: Pick<FetchOptions, "onProgress" | "signal">): Promise<readonly ContextEntry[]>;
 }
 
+const CHUNK_BYTES = 1024 * 1024;
 const SCRIPTS = ["install-system", "install-claude", "install-tools", "install-dependencies"];
 const NO_CLAUDE: ContextFile = { path: "fetched/without-claude", content: Buffer.of(), executable: false };
 const FROM_NPM: ContextFile = { path: "fetched/.keep", content: Buffer.of(), executable: false };
@@ -79,6 +80,6 @@ export async function fileOf(path: string, real: string, executable: boolean): P
     path,
     bytes: size,
     executable,
-    read: () => createReadStream(real, { end: Math.max(size - 1, 0) }),
+    read: () => createReadStream(real, { end: Math.max(size - 1, 0), highWaterMark: CHUNK_BYTES }),
   };
 }

@@ -6,7 +6,7 @@ import type { ContextEntry } from "../../driver/driver-images.ts";
 import { GitBed } from "../testing/git-bed.ts";
 import { openProject } from "./open-project.ts";
 import { type ProjectRecipe, projectRecipe } from "./project-recipe.ts";
-import { leadsOut } from "./project-tree.ts";
+import { leadsOut, readProjectTree } from "./project-tree.ts";
 
 const TEMPLATES = new URL("../../../../../../images/swarm-base", import.meta.url).pathname;
 
@@ -239,4 +239,29 @@ test("a directory without a repository, and a repository without a commit, are t
     code: "VALIDATION_ERROR",
     message: expect.stringContaining("no commit yet"),
   });
+});
+
+test("S1-13 a file above the limit is left out, and a project above its limits is refused with its size", async () => {
+  const bed = makeBed({ small: "1", large: "12345", other: "123" });
+  const limits = { files: 3, fileBytes: 4, bytes: 4 };
+  const tree = await readProjectTree(bed.repository, "HEAD", limits);
+  expect(tree.files.map(({ path }) => path)).toEqual(["other", "small"]);
+  expect(tree.leftOut).toEqual(["large"]);
+  for (const tight of [
+    { ...limits, bytes: 3 },
+    { ...limits, files: 1 },
+  ]) {
+    await expect(readProjectTree(bed.repository, "HEAD", tight)).rejects.toMatchObject({
+      code: "PAYLOAD_TOO_LARGE",
+      details: { files: 2, bytes: 4 },
+    });
+  }
+});
+
+test("every file of a large project comes in order, whatever the batches are", async () => {
+  const files = Object.fromEntries(Array.from({ length: 4500 }, (_, n) => [`d${n % 7}/f${n}`, `${n}\n`]));
+  const bed = makeBed(files);
+  const found = await filesOf(await recipeOf(bed));
+  expect(Object.keys(found)).toHaveLength(4500);
+  for (const [path, content] of Object.entries(files)) expect(found[`source/${path}`]).toBe(content);
 });

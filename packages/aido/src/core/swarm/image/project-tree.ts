@@ -16,9 +16,7 @@ export interface ProjectTree {
   readonly leftOut: readonly string[];
 }
 
-export const MOST_FILES = 200_000;
-export const MOST_FILE_BYTES = 256 * 1024 * 1024;
-export const MOST_BYTES = 2 * 1024 ** 3;
+const LIMITS = { files: 200_000, fileBytes: 256 * 1024 * 1024, bytes: 2 * 1024 ** 3 };
 const MOST_LIST_BYTES = 256 * 1024 * 1024;
 const MOST_PATH_BYTES = 4000;
 
@@ -26,7 +24,7 @@ const MOST_PATH_BYTES = 4000;
  * The files of a commit, from git's objects alone: no checkout, filter, attribute or hook has a part in it. What no image
  * should have is left out: modules, names that git itself would not check out, and files above the limit.
  */
-export async function readProjectTree(git: Git, commit: string): Promise<ProjectTree> {
+export async function readProjectTree(git: Git, commit: string, limits = LIMITS): Promise<ProjectTree> {
   const { stdout } = await git.run(["ls-tree", "-r", "-z", "-l", "--full-tree", commit], {
     code: "VALIDATION_ERROR",
     maxBytes: MOST_LIST_BYTES,
@@ -38,7 +36,7 @@ export async function readProjectTree(git: Git, commit: string): Promise<Project
     const path = name === undefined ? undefined : toText(name);
     if (path === undefined || !isPlain(path) || files.has(path)) leftOut.push(name ?? line);
     else if (mode !== "100644" && mode !== "100755" && mode !== "120000") leftOut.push(path);
-    else if (Number(size) > MOST_FILE_BYTES) leftOut.push(path);
+    else if (Number(size) > limits.fileBytes) leftOut.push(path);
     else files.set(path, { path, mode, id, bytes: Number(size) });
   }
   for (const path of [...files.keys()].filter((each) => isBelowFile(each, files))) {
@@ -46,7 +44,7 @@ export async function readProjectTree(git: Git, commit: string): Promise<Project
     leftOut.push(path);
   }
   const kept = [...files.values()];
-  checkSize(kept);
+  checkSize(kept, limits);
   return { commit, files: kept, leftOut };
 }
 
@@ -87,12 +85,12 @@ function isBelowFile(path: string, files: ReadonlyMap<string, TreeFile>): boolea
   return false;
 }
 
-function checkSize(files: readonly TreeFile[]): void {
+function checkSize(files: readonly TreeFile[], limits: typeof LIMITS): void {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-  if (files.length <= MOST_FILES && bytes <= MOST_BYTES) return;
+  if (files.length <= limits.files && bytes <= limits.bytes) return;
   throw new AidoError(
     "PAYLOAD_TOO_LARGE",
-    `The project has ${files.length} files with ${bytes} bytes; an image takes ${MOST_FILES} with ${MOST_BYTES}`,
+    `The project has ${files.length} files with ${bytes} bytes; an image takes ${limits.files} with ${limits.bytes}`,
     {
       hint: "Keep large files out of the repository, or clone a part of it in .aimi/Dockerfile.sandbox.",
       details: { files: files.length, bytes },
