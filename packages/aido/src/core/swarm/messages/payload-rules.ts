@@ -53,7 +53,7 @@ export const PAYLOADS: { readonly [Type in SwarmMessage["type"]]: (payload: Payl
 };
 
 /** Also kept by the host before it sends one: relative, below the tasks directory, nothing a shell would expand. */
-function taskFilePathProblem(path: string): string | undefined {
+export function taskFilePathProblem(path: string): string | undefined {
   if (!path.endsWith(".json")) return "does not end with .json";
   if (!path.startsWith(".aimi/tasks/")) return "is not below .aimi/tasks/";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
@@ -63,7 +63,7 @@ function taskFilePathProblem(path: string): string | undefined {
 }
 
 /** `https://…`, `ssh://…` and `user@host:path`; a host that begins with `-` would be an option of ssh. */
-function isRepositoryUrl(url: string): boolean {
+export function isRepositoryUrl(url: string): boolean {
   if (/^[a-zA-Z0-9_][a-zA-Z0-9_.-]*@[a-zA-Z0-9][a-zA-Z0-9.-]*:[^\s\0:-][^\s\0]*$/.test(url))
     return isVisible(url);
   return isWebUrl(url, ["https:", "ssh:"]);

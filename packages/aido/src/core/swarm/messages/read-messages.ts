@@ -1,9 +1,8 @@
 import { AidoError } from "@aido/sdk/protocol";
-import { isFinal, MAX_MESSAGE_BYTES, type WorkerMessage } from "./message.ts";
+import { LineSplitter } from "./line-splitter.ts";
+import { isFinal, type WorkerMessage } from "./message.ts";
 import { messageError } from "./message-error.ts";
 import { parseMessage } from "./parse-message.ts";
-
-const NEWLINE = 0x0a;
 
 /**
  * A worker's messages from its standard output: any progress, then exactly one completion or error, then the end.
@@ -32,28 +31,11 @@ async function* readLines(
   stdout: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const buffer = Buffer.alloc(MAX_MESSAGE_BYTES);
-  let length = 0;
+  const lines = new LineSplitter();
   for await (const chunk of untilAborted(stdout, signal)) {
-    let start = 0;
-    for (;;) {
-      const end = chunk.indexOf(NEWLINE, start);
-      const part = chunk.subarray(start, end < 0 ? undefined : end);
-      if (length + part.length > MAX_MESSAGE_BYTES) {
-        throw messageError("(line)", `has more than ${MAX_MESSAGE_BYTES} bytes`);
-      }
-      buffer.set(part, length);
-      length += part.length;
-      if (end < 0) break;
-      if (!isBlank(buffer.subarray(0, length))) yield buffer.subarray(0, length);
-      length = 0;
-      start = end + 1;
-    }
+    for (const { line } of lines.push(chunk)) yield line;
   }
-  // What was cut off in the middle is no message, even when it happens to be JSON.
-  if (!isBlank(buffer.subarray(0, length))) {
-    throw messageError("(line)", "is cut off before its newline", "ACP_CONNECTION_LOST");
-  }
+  lines.end();
 }
 
 /** A source that never ends must not keep its reader for ever. */
@@ -77,8 +59,4 @@ async function* untilAborted<Item>(source: AsyncIterable<Item>, signal?: AbortSi
     // Not awaited: a generator that waits for its source would not answer before the source does.
     iterator.return?.()?.catch(() => undefined);
   }
-}
-
-function isBlank(line: Uint8Array): boolean {
-  return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }

@@ -58,8 +58,10 @@ export function addContainer(state: SwarmState, added: NewContainer, now: Date):
 }
 
 export interface ContainerChanges {
+  /** A worker that was begun anew has another one. */
+  containerId?: string | undefined;
   status?: WorkerStatus | undefined;
-  prUrl?: string | undefined;
+  prUrl?: string | null | undefined;
   storyProgress?: StoryProgress | undefined;
   acpPid?: number | null | undefined;
 }

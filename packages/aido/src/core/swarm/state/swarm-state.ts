@@ -36,3 +36,6 @@ export interface SwarmState {
 export function isActive({ status }: SwarmContainer): boolean {
   return status === "pending" || status === "running";
 }
+
+/** The schema wants an id of every entry: that of a worker whose container is still to be made. */
+export const NO_CONTAINER = "0".repeat(64);

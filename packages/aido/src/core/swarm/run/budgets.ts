@@ -1,0 +1,20 @@
+import type { WorkerUsage } from "./swarm-event.ts";
+
+/** Undefined is no limit. */
+export interface Budgets {
+  readonly maxTurns?: number | undefined;
+  /** Read and written together. */
+  readonly maxTokens?: number | undefined;
+  readonly maxSeconds?: number | undefined;
+}
+
+/** Which budget is used up, in words; undefined while there is some left of each. */
+export function usedUp(budgets: Budgets, usage: WorkerUsage, seconds: number): string | undefined {
+  const { maxTurns, maxTokens, maxSeconds } = budgets;
+  if (maxTurns !== undefined && usage.turns >= maxTurns)
+    return `${usage.turns} of ${maxTurns} turns are used`;
+  const tokens = usage.inputTokens + usage.outputTokens;
+  if (maxTokens !== undefined && tokens >= maxTokens) return `${tokens} of ${maxTokens} tokens are used`;
+  if (maxSeconds !== undefined && seconds >= maxSeconds) return `its time of ${maxSeconds} s is over`;
+  return undefined;
+}
