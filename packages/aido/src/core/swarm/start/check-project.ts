@@ -1,8 +1,9 @@
 import { realpath } from "node:fs/promises";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import { checkedOutBranches } from "../merge/checked-out.ts";
-import { firstLine, Git, type GitSurroundings, runGit } from "../merge/git.ts";
+import { Git } from "../merge/git.ts";
 import { isRepositoryUrl } from "../messages/payload-rules.ts";
+import { firstLine, type GitSurroundings, runGit } from "../run-git.ts";
 
 export interface CheckedProject {
   /** What workers clone; without a password that may be in it. */
