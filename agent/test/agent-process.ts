@@ -19,6 +19,8 @@ export interface StartOptions {
   /** What /proc it then has: its own, none, or that of the machine, whose pids are not its own. */
   readonly proc?: "own" | "none" | "foreign";
   readonly arguments?: readonly string[];
+  /** Started with these ignored, as by a shell's trap. */
+  readonly ignoring?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -53,7 +55,9 @@ export class AgentProcess implements AsyncDisposable {
     const directory = await mkdtemp(join(tmpdir(), "aido-agent-test-"));
     const socket = join(directory, "agent.sock");
     const command = [AGENT_BINARY, "supervise", "--socket", socket, ...(options.arguments ?? [])];
-    const argv = options.asInit ? [...UNSHARE[options.proc ?? "own"], ...command] : command;
+    const { ignoring = [] } = options;
+    const deaf = ignoring.length > 0 ? ["sh", "-c", `trap '' ${ignoring.join(" ")}; exec "$@"`, "sh"] : [];
+    const argv = [...deaf, ...(options.asInit ? UNSHARE[options.proc ?? "own"] : []), ...command];
     const [file = "", ...rest] = argv;
     const env = { ...process.env, ...options.env };
     const started = new AgentProcess(

@@ -52,6 +52,17 @@ test("the socket is its owner's alone, works in a deep directory and replaces on
   }
 });
 
+test("a command heeds every signal, whatever the supervisor was started to ignore", async () => {
+  await using agent = await AgentProcess.start({ ignoring: ["HUP", "INT", "PIPE", "USR1"] });
+  const client = await agent.open();
+  expect(await client.run("hangup", ["sh", "-c", "kill -HUP $$"])).toMatchObject({ how: 2, code: 1 });
+  expect(await client.run("pipe", ["sh", "-c", "kill -PIPE $$"])).toMatchObject({ how: 2, code: 13 });
+  expect(await client.run("none", ["grep", "-q", "^SigIgn:.*[1-9a-f]", "/proc/self/status"])).toMatchObject({
+    how: 1,
+    code: 1,
+  });
+});
+
 test("out of memory is told apart from other kills by the cgroup's counter", async () => {
   const directory = await mkdtemp(join(tmpdir(), "aido-agent-test-"));
   const events = join(directory, "memory.events");

@@ -1,5 +1,6 @@
+import { mkdirSync } from "node:fs";
 import { userInfo } from "node:os";
-import { chooseDriver, whyDockerIsSilent } from "./compose/choose-driver.ts";
+import { chooseDriver, type DriverContext, whyDockerIsSilent } from "./compose/choose-driver.ts";
 import { wire } from "./compose/wire.ts";
 import type { Config } from "./config/config.ts";
 import type { DriverChoice } from "./config/settings.ts";
@@ -33,11 +34,15 @@ export async function openWithStore(options: OpenOptions): Promise<{ aido: CoreA
   // The engine answers while the store is opened.
   const silence = config.driver === "auto" ? whyDockerIsSilent(config) : Promise.resolve(undefined);
   silence.catch(() => undefined);
+  const context = { config, dataDir, onProgress: options.onProgress };
+  const asked = options.launches === true ? await askEarly(context, silence) : undefined;
   const store = await openStore(dataDir.database);
   try {
-    const context = { config, dataDir, onProgress: options.onProgress };
-    const driver = await chooseDriver(context, silence, () => driverOf(store, options.sandbox));
-    const aido = await wire({ ...options, actor: options.actor ?? userName() }, { driver, store, dataDir });
+    const driver =
+      asked?.driver ?? (await chooseDriver(context, silence, () => driverOf(store, options.sandbox)));
+    const { capabilities } = asked ?? {};
+    const actor = options.actor ?? userName();
+    const aido = await wire({ ...options, actor, capabilities }, { driver, store, dataDir });
     // What a killed process left half done is finished by whoever comes next; two queries when there is nothing.
     await aido.runs.recover();
     return { aido, store };
@@ -45,6 +50,18 @@ export async function openWithStore(options: OpenOptions): Promise<{ aido: CoreA
     await store.close();
     throw thrown;
   }
+}
+
+/** What a launch has to know of the driver, asked before anything else: opening the store takes as long as the answer. */
+async function askEarly(context: DriverContext, silence: Promise<string | undefined>) {
+  mkdirSync(context.dataDir.root, { recursive: true, mode: 0o700 });
+  const driver = await chooseDriver(context, silence);
+  const capabilities = driver.capabilities();
+  // Told to whoever launches.
+  capabilities.catch(() => undefined);
+  // Questions leave with the next turns of the loop.
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  return { driver, capabilities };
 }
 
 /** The driver of one sandbox; undefined when none is meant, or not one alone. */

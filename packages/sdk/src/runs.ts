@@ -47,6 +47,8 @@ export interface UpRequest {
   autoDestroy?: boolean | undefined;
   /** Made for one task only: never taken as the newest sandbox by `start`. */
   implicit?: boolean | undefined;
+  /** A task that is allowed nothing dangerous follows at once: the container starts while the files are written. */
+  launch?: boolean | undefined;
   isolation?: Isolation | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
 }

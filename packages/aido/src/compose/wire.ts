@@ -3,7 +3,7 @@ import type { CreateSandbox } from "@aido/sdk/protocol";
 import type { Config } from "../config/config.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import type { DataDir } from "../core/data-dir.ts";
-import type { Driver } from "../core/driver/driver.ts";
+import type { Driver, DriverCapabilities } from "../core/driver/driver.ts";
 import type { Logger } from "../core/logger.ts";
 import type { SandboxPool } from "../core/sandbox/sandbox-pool.ts";
 import type { SandboxResolver } from "../core/sandbox/sandbox-resolver.ts";
@@ -21,8 +21,14 @@ export async function wire(
     config,
     logger,
     actor,
-    launches,
-  }: { config: Config; logger: Logger; actor: string; launches?: boolean | undefined },
+    capabilities,
+  }: {
+    config: Config;
+    logger: Logger;
+    actor: string;
+    /** When they were asked for already. */
+    capabilities?: Promise<DriverCapabilities> | undefined;
+  },
   { driver, store, dataDir }: Adapters,
 ): Promise<CoreAido> {
   const [
@@ -112,6 +118,7 @@ export async function wire(
   const sandboxService = new sandboxes.SandboxService({
     ...shared,
     processes,
+    capabilities,
     profile: config.profile,
     onCreated: begin,
     pool: () => pool,
@@ -124,7 +131,6 @@ export async function wire(
       sidecar: config.sidecar,
     },
   });
-  if (launches === true) sandboxService.warmUp();
   const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });
   const history = new histories.HistoryService({ ...shared, sandboxes: sandboxService });
   const tracked = new tracking.TrackedExecs(execService, history, sandboxService);

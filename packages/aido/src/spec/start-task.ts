@@ -42,7 +42,9 @@ export async function startTask(
     sandbox = up.id;
   } else {
     const { spec, text } = implicitSpec(path);
-    const up = await runs.up({ spec, specText: text, inputs: [], autoDestroy, implicit: true }, options);
+    const launch = request.hostNetwork !== true && request.privileged !== true;
+    const implicit = { spec, specText: text, inputs: [], autoDestroy, implicit: true, launch };
+    const up = await runs.up(implicit, options);
     sandbox = up.id;
   }
   return await runs.start({ ...rest, task, sandbox }, options);

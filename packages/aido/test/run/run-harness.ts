@@ -39,6 +39,7 @@ export interface HostFiles {
   tasks?: readonly RunFile[];
   autoDestroy?: boolean;
   implicit?: boolean;
+  launch?: boolean;
 }
 
 export interface RunHostOptions {
@@ -129,6 +130,7 @@ export function makeRunHost(options: RunHostOptions): RunHost {
         tasks: files.tasks,
         autoDestroy: files.autoDestroy,
         implicit: files.implicit,
+        launch: files.launch,
       }),
     run: async (request) => {
       const record = await runs.start(request);

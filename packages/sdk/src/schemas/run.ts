@@ -42,6 +42,7 @@ export const upBody = z.strictObject({
   tasks: z.array(file).max(MAX_STEPS),
   autoDestroy: z.boolean().optional(),
   implicit: z.boolean().optional(),
+  launch: z.boolean().optional(),
   isolation: z.enum(ISOLATIONS).optional(),
   labels: labels.optional(),
 });

@@ -31,8 +31,10 @@ export async function upForTask(
   };
   // JSON strings are YAML strings. Environment values stay out of the copy: they may be secrets.
   const specText = `name: ${JSON.stringify(spec.name)}\nruntime: ${JSON.stringify(runtime)}\nttl: ${Math.ceil(ttlMs / 1000)}s\n`;
+  const { autoDestroy, dangerousAllowHostNetwork, dangerousAllowPrivileged } = options;
+  const launch = dangerousAllowHostNetwork !== true && dangerousAllowPrivileged !== true;
   const { id } = await runs.up(
-    { spec: wanted, specText, inputs: [], autoDestroy: options.autoDestroy, isolation, implicit: true },
+    { spec: wanted, specText, inputs: [], autoDestroy, isolation, implicit: true, launch },
     how,
   );
   return id;

@@ -40,14 +40,19 @@ export async function prepareRun(
   const owner = journal.owner(sandbox.id);
   const over = new AbortController();
   let beating: Promise<void> | undefined;
+  let begun: Promise<unknown> | undefined;
   try {
     await owner.take();
     beating = owner.beat(over.signal);
     const layout = journal.layout(sandbox.id);
-    // The engine is asked while the files are written; a failure is told where it is awaited.
-    const image = deps.lifecycle.fetchImage(sandbox.id, options);
-    image.catch(() => undefined);
     layout.make();
+    // The engine works while the files are written; a failure is told where it is awaited.
+    const container =
+      request.launch === true
+        ? deps.lifecycle.launch(sandbox.id, options)
+        : deps.lifecycle.fetchImage(sandbox.id, options);
+    container.catch(() => undefined);
+    begun = container;
     await writeAtomically(layout.specText, request.specText);
     // The sandbox's record has the variables, which may be secrets; they are kept in one place only.
     await writeJson(layout.spec, { ...spec, env: {} }, { mode: 0o600 });
@@ -76,10 +81,11 @@ export async function prepareRun(
       startedAt: undefined,
       completedAt: undefined,
     });
-    await image;
+    await container;
     await journal.mark(sandbox.id, { [RUN_LABEL]: READY });
     return record;
   } catch (thrown) {
+    await begun?.catch(() => undefined);
     await deps.evidence.append(sandbox.id, "run.error", {
       error: thrown instanceof Error ? thrown.message : String(thrown),
     });

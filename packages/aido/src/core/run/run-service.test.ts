@@ -75,6 +75,24 @@ describe("sandbox up", () => {
     await host.up();
     expect(await host.driver.list()).toEqual([]);
   });
+
+  test("with a task to follow at once the container is there, and the task runs in it with all its files", async () => {
+    await using host = await makeFakeHost();
+    const { id } = await host.up({}, { launch: true, inputs: [fileOf("in.txt", "in")] });
+    const [container] = await host.driver.list();
+    expect(container).toMatchObject({ sandboxId: id, state: "running" });
+    const summary = await host.run({ sandbox: id, task: fileOf("task.sh", "out x\n") });
+    expect(summary).toMatchObject({ status: "completed", exitCode: 0 });
+    expect(await host.read(id, "run.json")).toContain(container?.containerId);
+    expect(await host.driver.list()).toEqual([]);
+  });
+
+  test("a container that cannot be started for the task takes the sandbox with it", async () => {
+    await using host = await makeFakeHost({ images: [] });
+    await expect(host.up({}, { launch: true })).rejects.toMatchObject({ code: "IMAGE_NOT_FOUND" });
+    expect(await host.sandboxes.list()).toEqual([]);
+    expect(await host.driver.list()).toEqual([]);
+  });
 });
 
 describe("run", () => {

@@ -54,6 +54,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
 
   constructor(options: StarterOptions) {
     this.#deps = options;
+    this.#capabilities = options.capabilities && this.#untilFailure(options.capabilities);
     this.#claims = new SandboxClaims(options);
     this.#ender = new SandboxEnder(options);
     this.#finder = new SandboxFinder(options.store.sandboxes, options.clock);
@@ -262,11 +263,6 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     return this.#watched(record);
   }
 
-  /** Asks the driver what it can do before anybody waits for the answer. */
-  warmUp(): void {
-    this.#able().catch(() => undefined);
-  }
-
   /** Compares the store with the driver; also done before any status is shown. */
   async reconcile(): Promise<void> {
     await this.#reconciler.reconcile();
@@ -338,10 +334,15 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   #able(): Promise<DriverCapabilities> {
-    this.#capabilities ??= this.#deps.driver.capabilities().catch((thrown: unknown) => {
-      this.#capabilities = undefined;
-      throw thrown;
-    });
+    this.#capabilities ??= this.#untilFailure(this.#deps.driver.capabilities());
     return this.#capabilities;
+  }
+
+  /** One that was not answered is asked for anew by the next. */
+  #untilFailure(asked: Promise<DriverCapabilities>): Promise<DriverCapabilities> {
+    asked.catch(() => {
+      this.#capabilities = undefined;
+    });
+    return asked;
   }
 }

@@ -31,6 +31,8 @@ export interface StarterOptions extends SandboxDeps {
   readonly newId: () => string;
   readonly profile?: ProfileName | undefined;
   readonly overrides?: ProfileOverrides | undefined;
+  /** What the driver can do, when it was asked already. */
+  readonly capabilities?: Promise<DriverCapabilities> | undefined;
   /** Asked at each create: a server opens its pool when everything else is there. */
   readonly pool?: (() => SandboxPool | undefined) | undefined;
   /** Where callers find the server, for the addresses that sandboxes are known by. */

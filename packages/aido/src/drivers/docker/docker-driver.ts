@@ -58,13 +58,11 @@ export class DockerDriver implements Driver {
   async capabilities(signal?: AbortSignal): Promise<DriverCapabilities> {
     const engine = this.#engine;
     const action = { doing: "asking Docker what it can do" };
-    const [info, version, networks] = await Promise.all([
+    const [info, networks] = await Promise.all([
       engine.info({ signal, fresh: true }),
-      engine.call(action, () => engine.docker.version(), { signal }),
       engine.call(action, (abortSignal) => engine.docker.listNetworks({ abortSignal }), { signal }),
     ]);
     return toCapabilities(info, {
-      version: `Docker Engine ${version.Version} (API ${version.ApiVersion})`,
       hasBridge: networks.some((network) => network.Name === "bridge" && network.Driver === "bridge"),
       local: engine.address.local,
     });

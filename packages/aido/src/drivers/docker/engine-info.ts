@@ -3,6 +3,7 @@ import type { Engine } from "./engine.ts";
 
 /** What decides how sandboxes are made on an engine. */
 export interface EngineInfo {
+  readonly version: string;
   readonly runtimes: readonly string[];
   /** Runtimes that were registered to give no network, whatever a container asks for. */
   readonly offlineRuntimes: readonly string[];
@@ -35,6 +36,7 @@ export async function readEngineInfo(engine: Engine): Promise<EngineInfo> {
   );
   const security = info.SecurityOptions ?? [];
   return {
+    version: info.ServerVersion ?? "of unknown version",
     runtimes: Object.keys(info.Runtimes ?? {}),
     offlineRuntimes: Object.entries(info.Runtimes ?? {})
       .filter(([, runtime]) => runtime?.runtimeArgs?.some((word) => /^--?network=none$/.test(word)))

@@ -4,7 +4,7 @@ import { availableIsolations, INSTALL, offlineIsolations } from "./runtimes.ts";
 
 export function toCapabilities(
   info: EngineInfo,
-  extra: { version: string; hasBridge: boolean; local: boolean },
+  extra: { hasBridge: boolean; local: boolean },
 ): DriverCapabilities {
   const { cpus, memory, swap, pids, disk } = info.enforces;
   const warnings = [
@@ -22,7 +22,7 @@ export function toCapabilities(
     extra.local ? undefined : "The engine is on another machine: directories of this one cannot be mounted.",
   ];
   return {
-    version: extra.version,
+    version: `Docker Engine ${info.version}`,
     isolations: availableIsolations(info.runtimes),
     offline: offlineIsolations(info),
     install: INSTALL,
