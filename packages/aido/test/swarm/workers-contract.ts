@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { TaskRequest } from "../../src/core/swarm/messages/message.ts";
 import type { WorkerEvent, WorkerRequest, Workers } from "../../src/core/swarm/workers/workers.ts";
-
-export const SWARM_ID = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
-
-/** What the adapter of a bed does, by KIND of its environment; it has read its whole input before. */
-export const ADAPTER_KINDS = ["echo", "fail", "wait", "script"] as const;
+import { SWARM_ID, startOf, TASK } from "./workers-contract-values.ts";
 
 export interface WorkersBed extends AsyncDisposable {
   readonly workers: Workers;
@@ -30,24 +25,6 @@ export function requestOf(bed: WorkersBed, changes: Partial<WorkerRequest> = {})
     ...changes,
   };
 }
-
-export const TASK: TaskRequest = {
-  type: "task-request",
-  timestamp: "2026-02-16T00:00:00.000Z",
-  swarmId: SWARM_ID,
-  containerId: "0123456789ab",
-  payload: {
-    taskFilePath: ".aimi/tasks/2026-02-16-login-tasks.json",
-    branchName: "feat/login",
-    repoUrl: "https://example.com/shop.git",
-    envVars: {},
-  },
-};
-
-export const startOf = (kind: string, env: Record<string, string> = {}) => ({
-  request: TASK,
-  env: { KIND: kind, ...env },
-});
 
 export interface Heard {
   stdout: string;

@@ -44,6 +44,7 @@ export class DockerDriver implements Driver {
   readonly #images: CommittedImages;
   readonly #index: ContainerIndex;
   readonly #usage: UsageReader;
+  readonly #making = new Map<string, Promise<Container>>();
   readonly #closing = new AbortController();
 
   constructor(options: DockerDriverOptions) {
@@ -80,6 +81,16 @@ export class DockerDriver implements Driver {
   }
 
   async create(spec: ContainerSpec, signal?: AbortSignal): Promise<Container> {
+    const making = this.#create(spec, signal);
+    this.#making.set(spec.sandboxId, making);
+    try {
+      return await making;
+    } finally {
+      if (this.#making.get(spec.sandboxId) === making) this.#making.delete(spec.sandboxId);
+    }
+  }
+
+  async #create(spec: ContainerSpec, signal?: AbortSignal): Promise<Container> {
     const runDir = this.#options.runDir(spec.sandboxId);
     try {
       const place = await createContainer(this.#engine, spec, { ...this.#options, runDir, signal });
@@ -87,7 +98,7 @@ export class DockerDriver implements Driver {
       return await this.#index.inspect(spec.sandboxId, place.containerId);
     } catch (thrown) {
       // It may have been made before, here or by another process; a name that something else has stays an error.
-      const isTaken = isAidoError(thrown, "CONTAINER_NAME_TAKEN");
+      const isTaken = isAidoError(thrown, "CONTAINER_NAME_TAKEN") && !("network" in thrown.details);
       const other = isTaken ? await this.#index.awaitNamed(spec.sandboxId, spec.name) : undefined;
       if (other !== undefined) return other;
       if (spec.network === "isolated") await this.#removeNetworks(spec.sandboxId);
@@ -115,6 +126,8 @@ export class DockerDriver implements Driver {
   }
 
   async remove(sandboxId: string): Promise<void> {
+    // Whoever has given it up does not wait for what it makes meanwhile, and nobody else would find that.
+    await this.#making.get(sandboxId)?.catch(() => undefined);
     const known = this.#index.known(sandboxId);
     const [all] = await Promise.all([
       this.#index.findAll(sandboxId),

@@ -26,9 +26,10 @@ export async function makeOwnNetwork(
     // One that is in use stays, and makes the name one that is taken.
     await removeNetwork(engine, id).catch(() => undefined);
   }
+  // Not given up half-way: what an engine makes for a request that has gone away, nobody would remove.
   await engine.call(
     { doing: `creating the network ${name}`, code: "CONTAINER_CREATION_FAILED", sandboxId: spec.sandboxId },
-    (abortSignal) =>
+    () =>
       engine.docker
         .createNetwork({
           Name: name,
@@ -36,18 +37,20 @@ export async function makeOwnNetwork(
           Driver: "bridge",
           Attachable: false,
           Labels: { ...spec.labels, [LABEL.sandbox]: spec.sandboxId, [LABEL.scope]: scope },
-          abortSignal,
         })
         .catch((thrown: unknown) => {
-          if (statusOf(thrown) !== CONFLICT) throw thrown;
-          throw new AidoError("CONTAINER_NAME_TAKEN", `Another network is named ${name}`, {
-            hint: `Look at it with \`docker network inspect ${name}\`, and remove it if nobody needs it.`,
-            details: { sandboxId: spec.sandboxId, network: name },
-            cause: thrown,
-          });
+          throw statusOf(thrown) === CONFLICT ? nameTaken(name, spec.sandboxId, thrown) : thrown;
         }),
-    { signal },
   );
+  signal?.throwIfAborted();
+}
+
+function nameTaken(name: string, sandboxId: string, cause: unknown): AidoError {
+  return new AidoError("CONTAINER_NAME_TAKEN", `Another network is named ${name}`, {
+    hint: `Look at it with \`docker network inspect ${name}\`, and remove it if nobody needs it.`,
+    details: { sandboxId, network: name },
+    cause,
+  });
 }
 
 /** Idempotent. */

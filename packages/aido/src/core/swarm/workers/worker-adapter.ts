@@ -28,6 +28,8 @@ export class WorkerAdapter {
    */
   async start(worker: SandboxRecord, start: AdapterStart, signal?: AbortSignal): Promise<void> {
     if (worker.labels[WORKER_LABEL.adapter] !== undefined) return;
+    // A container that has ended meanwhile is seen here, and not by the command that cannot be started in it.
+    await this.#deps.sandboxes.get(worker.id);
     const task = Buffer.from(`${JSON.stringify(start.request)}\n`);
     const env = { ...start.env, ...worker.env, CONTAINER_ID: worker.containerId ?? "" };
     const limit = AbortSignal.timeout(GIVE_LIMIT_MS + MOST_STARTS * END_LIMIT_MS);
