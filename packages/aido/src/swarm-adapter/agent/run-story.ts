@@ -50,6 +50,7 @@ export async function runStory(run: StoryRun): Promise<StoryOutcome> {
   let text = "";
   let signAt = clock.now().getTime();
   const place = new StoryPlace({
+    run: run.sessionId,
     workdir: run.workdir,
     env: run.env,
     signal: over.signal,

@@ -1,8 +1,11 @@
 import type { AgentEvent } from "@aido/sdk/protocol";
 import type { AgentCommand, AgentPlace, AgentProcess } from "../../core/agent/agent-adapter.ts";
+import { endStrays, RUN_VARIABLE } from "./end-strays.ts";
 import { LocalProcess } from "./local-process.ts";
 
 export interface StoryPlaceOptions {
+  /** Names this run; no other has the same. */
+  readonly run: string;
   readonly workdir: string;
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -33,7 +36,7 @@ export class StoryPlace implements AgentPlace {
     const { workdir: cwd, env, onSign, onStderr } = this.#options;
     const process = await LocalProcess.start({
       argv: command.argv,
-      env: { ...env, ...command.env },
+      env: { ...env, ...command.env, [RUN_VARIABLE]: this.#options.run },
       cwd,
       onSign,
       onStderr,
@@ -54,7 +57,9 @@ export class StoryPlace implements AgentPlace {
   /** Each story is a session of its own, which nobody goes on with. */
   async keepReference(): Promise<void> {}
 
-  async end(graceMs?: number): Promise<void> {
-    await Promise.all(this.#processes.map((process) => process.kill(graceMs)));
+  /** All it has started. */
+  async end(): Promise<void> {
+    await Promise.all(this.#processes.map((process) => process.kill()));
+    if (this.#processes.length > 0) await endStrays(this.#options.run);
   }
 }

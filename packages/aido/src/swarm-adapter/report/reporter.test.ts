@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import type { Clock } from "../../core/clock.ts";
+import { MAX_MESSAGE_BYTES } from "../../core/swarm/messages/message.ts";
+import { readOutput } from "../testing/adapter-bed.ts";
+import { Reporter } from "./reporter.ts";
+import { Scrubber } from "./scrubber.ts";
+
+/** Time that passes only while somebody waits for it. */
+class WaitingClock implements Clock {
+  ms = 0;
+  now(): Date {
+    return new Date(this.ms);
+  }
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    signal?.throwIfAborted();
+    this.ms += ms;
+  }
+}
+
+function reporting(secrets: readonly string[] = []) {
+  let stdout = "";
+  const clock = new WaitingClock();
+  const scrubber = new Scrubber();
+  scrubber.add(...secrets);
+  const write = async (line: string) => {
+    stdout += line;
+  };
+  const reporter = new Reporter({ write, clock, scrubber, env: { SWARM_ID: "nonsense" } });
+  return { reporter, clock, output: () => readOutput(stdout) };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("S1-72 what the agent says is told at most once in two seconds, with all that came since", async () => {
+  const { reporter, clock, output } = reporting();
+  for (let count = 0; count < 100; count += 1) {
+    reporter.say(`word ${count} `);
+    await turn();
+  }
+  await reporter.complete("completed", undefined, []);
+  const updates = output().messages.filter(({ type }) => type === "progress-update");
+  expect(updates.length).toBeGreaterThan(2);
+  expect((updates.length - 1) * 2_000).toBeLessThanOrEqual(clock.ms);
+  expect(updates.every(({ payload }) => payload.storyId === "US-000")).toBe(true);
+});
+
+test("S1-30 errors beyond what a completion may hold are counted, and all fit one message", async () => {
+  const { reporter, output } = reporting();
+  await reporter.complete(
+    "failed",
+    undefined,
+    Array.from({ length: 60 }, () => "😀".repeat(700)),
+  );
+  const { last, stdout } = output();
+  expect(last.payload.errors).toHaveLength(50);
+  expect(last.payload.errors?.at(-1)).toBe("and 11 more");
+  expect(Buffer.byteLength(stdout)).toBeLessThanOrEqual(MAX_MESSAGE_BYTES);
+});
+
+test("S1-30 after the last message there is no other", async () => {
+  const { reporter, output } = reporting();
+  reporter.say("before");
+  await reporter.fail("UNKNOWN_ERROR", "x".repeat(5_000));
+  await reporter.complete("completed", undefined, []);
+  await reporter.story("US-001", "completed", "late");
+  reporter.say("late");
+  await turn();
+  expect(output().last.payload).toMatchObject({ code: "UNKNOWN_ERROR" });
+});
+
+test("a secret that comes in pieces is never told, not even its beginning", async () => {
+  const secret = "ghp_abcdefghijklmnop";
+  const { reporter, output } = reporting([secret]);
+  for (const char of `the token is ${secret}, said twice: ${secret}.`) {
+    reporter.say(char);
+    await turn();
+    await turn();
+  }
+  await reporter.story("US-001", "failed", `${secret} ${Buffer.from(secret).toString("base64")}`);
+  await reporter.complete("completed", undefined, [secret, encodeURIComponent(secret)]);
+  const { stdout, messages } = output();
+  expect(stdout).not.toContain("ghp_");
+  expect(messages.map(({ payload }) => payload.output).join("")).toContain("***");
+});
