@@ -21,8 +21,11 @@ export interface BaseRecipe {
   readonly checksum: string;
   /** The version of Claude Code in it. */
   readonly claude: string | undefined;
-  /** Fetches what is not here yet. */
-  files(fetching: Pick<FetchOptions, "onProgress" | "signal">): Promise<readonly ContextEntry[]>;
+  /** With Claude Code fetched here, or left to npm in the build. */
+  files(
+    claudeFrom: "host" | "build",
+    fetching: Pick<FetchOptions, "onProgress" | "signal">,
+  ): Promise<readonly ContextEntry[]>;
 }
 
 const CHUNK_BYTES = 1024 * 1024;
@@ -36,10 +39,10 @@ export const hostOptions = (sources: BaseSources): FetchOptions => ({
   env: sources.env,
 });
 
-/** How the base is made of a ground: the same steps for each, with Claude Code fetched here where builds fetch nothing. */
+/** How the base is made of a ground: by the same steps for each. */
 export async function baseRecipe(
   sources: BaseSources,
-  wanted: { ground: BaseGround; from: string; withClaude: boolean; fetchHere: boolean },
+  wanted: { ground: BaseGround; from: string; withClaude: boolean },
 ): Promise<BaseRecipe> {
   const { directory } = sources;
   const [template, adapter, ...contents] = await Promise.all([
@@ -64,9 +67,9 @@ export async function baseRecipe(
     dockerfile,
     checksum,
     claude,
-    files: async (fetching) => {
+    files: async (claudeFrom, fetching) => {
       if (claude === undefined) return [...files, NO_CLAUDE];
-      if (!wanted.fetchHere) return [...files, FROM_NPM];
+      if (claudeFrom === "build") return [...files, FROM_NPM];
       const path = await fetchOnHost("claude", { ...hostOptions(sources), ...fetching });
       return [...files, await fileOf("fetched/claude", path, true)];
     },

@@ -127,7 +127,30 @@ test("S1-21 a wrong Dockerfile is told before the base is made", async () => {
     code: "VALIDATION_ERROR",
     message: expect.stringContaining(".aimi/Dockerfile.sandbox:2: "),
   });
+  writeFileSync(join(bed.project, ".aimi/Dockerfile.sandbox"), "FROM aimi-sandbox-origin:latest\n");
+  await expect(swarm.ensureProject({ project: bed.project })).rejects.toMatchObject({
+    code: "VALIDATION_ERROR",
+    message: expect.stringContaining("the image that it makes"),
+  });
   expect(tags()).toEqual([]);
+});
+
+test("S1-18 where npm gives nothing in the build, Claude Code is fetched on this machine", async () => {
+  const { swarm, driver } = await makeImages();
+  const { images } = driver;
+  const build = images.build.bind(images);
+  const tried: string[][] = [];
+  images.build = async (request, options) => {
+    const paths: string[] = [];
+    for await (const { path } of request.files) paths.push(path);
+    tried.push(paths.filter((path) => path.startsWith("fetched/")));
+    if (!paths.includes("fetched/claude"))
+      throw new AidoError("IMAGE_BUILD_FAILED", "The build failed: '/opt/aimi/install-claude' returned 1");
+    return await build(request, options);
+  };
+  expect(await swarm.ensureBase()).toMatchObject({ rebuilt: true });
+  expect(tried).toEqual([["fetched/.keep"], ["fetched/claude"]]);
+  expect(await swarm.ensureBase()).toMatchObject({ rebuilt: false });
 });
 
 test("S1-17 without a registry the error says how the base is made without one", async () => {

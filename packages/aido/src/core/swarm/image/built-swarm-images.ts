@@ -1,4 +1,4 @@
-import { AidoError } from "@aido/sdk/protocol";
+import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { Driver } from "../../driver/driver.ts";
 import type { DriverImage, ImageBuild } from "../../driver/driver-images.ts";
 import type { BuildLimits } from "../../image/image-service.ts";
@@ -34,6 +34,8 @@ type Build = Pick<ImageBuild, "tag" | "dockerfile" | "dockerfilePath" | "files" 
 type Told = Pick<BaseRequest, "onProgress" | "signal">;
 
 const SHOWN_LEFT_OUT = 20;
+/** The command of the base's Dockerfile that npm takes part in. */
+const CLAUDE_STEP = /install-claude/;
 
 /** Builds the images of swarms on an engine. Whether one is up to date is in its labels, so that any process can tell. */
 export class BuiltSwarmImages implements SwarmImages {
@@ -72,7 +74,7 @@ export class BuiltSwarmImages implements SwarmImages {
     const withClaude = request.claude ?? there?.labels[CLAUDE_LABEL] !== "none";
     const from = ground.kind === "debian" ? DEBIAN_IMAGE : ground.image;
     const fetchHere = ground.kind === "debian" || limits.network === "none";
-    const recipe = await baseRecipe(sources, { ground, from, withClaude, fetchHere });
+    const recipe = await baseRecipe(sources, { ground, from, withClaude });
     const isCurrent = there?.labels[CHECKSUM_LABEL] === recipe.checksum;
     if (there !== undefined && isCurrent && request.force !== true)
       return toEnsured(BASE_IMAGE, there, false);
@@ -80,20 +82,23 @@ export class BuiltSwarmImages implements SwarmImages {
     else await this.#ensureGround(ground.image, request);
     request.onProgress?.(`Making ${BASE_IMAGE} from ${from}`);
     const { onProgress, signal } = request;
-    const image = await this.#build(
-      {
-        tag: BASE_IMAGE,
-        dockerfile: recipe.dockerfile,
-        files: await recipe.files({ onProgress, signal }),
-        labels: {
-          [CHECKSUM_LABEL]: recipe.checksum,
-          [GROUND_LABEL]: from === DEBIAN_IMAGE ? "debian" : from,
-          [CLAUDE_LABEL]: recipe.claude ?? "none",
-        },
-      },
-      request,
-      there,
-    );
+    const labels = {
+      [CHECKSUM_LABEL]: recipe.checksum,
+      [GROUND_LABEL]: from === DEBIAN_IMAGE ? "debian" : from,
+      [CLAUDE_LABEL]: recipe.claude ?? "none",
+    };
+    const make = async (claudeFrom: "host" | "build") => {
+      const files = await recipe.files(claudeFrom, { onProgress, signal });
+      const build = { tag: BASE_IMAGE, dockerfile: recipe.dockerfile, files, labels };
+      return await this.#build(build, request, there);
+    };
+    const image = await make(fetchHere ? "host" : "build").catch(async (thrown: unknown) => {
+      if (fetchHere || !isAidoError(thrown, "IMAGE_BUILD_FAILED") || !CLAUDE_STEP.test(thrown.message))
+        throw thrown;
+      // Proxies and certificates of this machine are none of the build's.
+      onProgress?.("The build could not fetch Claude Code; fetching it on this machine");
+      return await make("host");
+    });
     return toEnsured(BASE_IMAGE, image, true);
   }
 

@@ -259,9 +259,9 @@ test("S1-13 a file above the limit is left out, and a project above its limits i
 });
 
 test("every file of a large project comes in order, whatever the batches are", async () => {
-  const files = Object.fromEntries(Array.from({ length: 4500 }, (_, n) => [`d${n % 7}/f${n}`, `${n}\n`]));
+  const files = Object.fromEntries(Array.from({ length: 1100 }, (_, n) => [`d${n % 7}/f${n}`, `${n}\n`]));
   const bed = makeBed(files);
   const found = await filesOf(await recipeOf(bed));
-  expect(Object.keys(found)).toHaveLength(4500);
+  expect(Object.keys(found)).toHaveLength(1100);
   for (const [path, content] of Object.entries(files)) expect(found[`source/${path}`]).toBe(content);
 });

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { AidoError } from "@aido/sdk/protocol";
 import type { ContextEntry, ContextFile } from "../../driver/driver-images.ts";
 import { checksumOf } from "./checksum.ts";
 import { projectImage } from "./image-names.ts";
@@ -55,9 +56,16 @@ export async function projectRecipe(project: Project, templates: string): Promis
           hasSettings: settings.length > 0,
         })
       : Buffer.from(own.content).toString("utf8");
+  const tag = projectImage(slug);
   const bases = own === undefined ? [] : checkOwnDockerfile(dockerfile);
+  if (bases.includes(tag)) {
+    throw new AidoError("VALIDATION_ERROR", `${OWN_DOCKERFILE} starts from ${tag}, the image that it makes`, {
+      hint: "Begin with `FROM aimi-sandbox:base`.",
+      details: { field: "dockerfile", file: OWN_DOCKERFILE },
+    });
+  }
   return {
-    ...{ slug, commit, leftOut, dockerfile, bases, tag: projectImage(slug) },
+    ...{ slug, commit, leftOut, dockerfile, bases, tag },
     dockerfilePath: own === undefined ? undefined : OWN_DOCKERFILE,
     madeFrom: own === undefined ? found.map(({ file }) => file) : [OWN_DOCKERFILE],
     checksum: (ids) =>

@@ -1,7 +1,7 @@
 import type { Git } from "../merge/git.ts";
 
 const BATCH_BYTES = 16 * 1024 * 1024;
-const BATCH_FILES = 2000;
+const BATCH_FILES = 500;
 const HEADER_BYTES = 100;
 
 interface Blob {
