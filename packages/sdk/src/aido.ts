@@ -25,6 +25,7 @@ import type { Runs } from "./runs.ts";
 import type { Snapshots } from "./snapshots.ts";
 import type { Ssh } from "./ssh.ts";
 import type { Workflows } from "./workflows.ts";
+import type { Workspaces } from "./workspaces.ts";
 
 /**
  * What every front end is written against. Core implements it in this process; the HTTP client implements
@@ -48,6 +49,7 @@ export interface Aido {
   readonly agents: Agents;
   readonly ssh: Ssh;
   readonly gc: Gc;
+  readonly workspaces: Workspaces;
   close(): Promise<void>;
 }
 

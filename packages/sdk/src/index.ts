@@ -27,3 +27,4 @@ export * from "./runs.ts";
 export * from "./snapshots.ts";
 export * from "./ssh.ts";
 export * from "./workflows.ts";
+export * from "./workspaces.ts";

@@ -30,6 +30,7 @@ import { sshRoutes } from "../http/routes/ssh.ts";
 import { systemRoutes } from "../http/routes/system.ts";
 import { workflowRoutes } from "../http/routes/workflows.ts";
 import { workspaceFileRoutes } from "../http/routes/workspace-files.ts";
+import { workspaceRoutes } from "../http/routes/workspaces.ts";
 import { sidecarRoutes } from "../http/sidecar/sidecar-routes.ts";
 
 export interface ApiDeps {
@@ -86,6 +87,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     }),
     ...reaperRoutes(aido.reaper),
     ...gcRoutes(aido.gc),
+    ...workspaceRoutes(aido.workspaces),
     ...systemRoutes({
       version,
       metrics: deps.metrics,

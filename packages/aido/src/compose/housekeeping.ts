@@ -56,6 +56,12 @@ export class Housekeeping {
       everyMs: RECONCILE_EVERY_MS,
       run: () => aido.batches.forgetExpired(),
     });
+    await this.#failures.quietly("workspaces.tidy", () => aido.workspaces.tidy());
+    tasks.start({
+      name: "workspaces.expire",
+      everyMs: RECONCILE_EVERY_MS,
+      run: () => aido.workspaces.expire(),
+    });
     this.#watching = this.#watch(isDone);
   }
 

@@ -59,6 +59,7 @@ export async function wire(
     collections,
     stored,
     unchecked,
+    workspaces,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -88,6 +89,7 @@ export async function wire(
     import("../core/tier/deferred-gc.ts"),
     import("../core/tier/stored-snapshots.ts"),
     import("../core/tier/unchecked-resolver.ts"),
+    import("../core/workspace/workspace-service.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -126,6 +128,7 @@ export async function wire(
     overrides: {
       image: config.defaultImage,
       limits: config.limits,
+      maxWorkspaces: config.workspaces.max,
       ttlMs: config.ttlMs,
       idleTimeoutMs: config.idleTimeoutMs,
       sidecar: config.sidecar,
@@ -213,6 +216,7 @@ export async function wire(
       const { TierCollector } = await import("../core/tier/collector.ts");
       return new TierCollector({ ...shared, processes }, config.gc);
     }),
+    workspaces: new workspaces.WorkspaceService({ ...shared, processes }, config.workspaces),
     supervisors,
     driver,
     store,

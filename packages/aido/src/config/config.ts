@@ -47,6 +47,11 @@ export interface GcConfig {
   readonly autoCommit: boolean | undefined;
 }
 
+export interface WorkspaceConfig {
+  readonly ttlMs: number;
+  readonly max: number;
+}
+
 export interface SnapshotConfig {
   readonly prefix: string | undefined;
   readonly allow: readonly string[];
@@ -83,6 +88,7 @@ export interface Config
       | `reaper.${string}`
       | `gc.${string}`
       | `snapshot.${string}`
+      | `workspaces.${string}`
       | `s3.${string}`
       | "ttl"
       | "batchTtl"
@@ -100,6 +106,7 @@ export interface Config
   readonly sidecar: SidecarConfig;
   readonly reaper: ReaperConfig;
   readonly gc: GcConfig;
+  readonly workspaces: WorkspaceConfig;
   readonly snapshot: SnapshotConfig;
   readonly s3: S3Config;
 }
@@ -179,6 +186,10 @@ export function toConfig(values: Values, cwd: string): Config {
       intervalMs: values["reaper.interval"],
       busyCpus: values["reaper.busyCpus"],
       snapshot: values["reaper.snapshot"],
+    }),
+    workspaces: Object.freeze({
+      ttlMs: values["workspaces.ttl"],
+      max: values["workspaces.max"],
     }),
     snapshot: Object.freeze({
       prefix: values["snapshot.prefix"],

@@ -5,13 +5,14 @@ import { OBJECT_SETTINGS, type ObjectValues } from "./object-settings.ts";
 import type { Secret } from "./secret.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
 import { bytes, duration, flag, numberFrom, oneOf, seconds, secret, text, url } from "./value-kinds.ts";
+import { WORKSPACE_SETTINGS, type WorkspaceValues } from "./workspace-settings.ts";
 
 export type DriverChoice = "auto" | "docker" | "local";
 export type ImageBuilders = "admin" | "write" | "nobody";
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** Every setting by its dotted key, with the value it has when nobody sets it. */
-export interface Values extends ObjectValues, GcValues {
+export interface Values extends ObjectValues, GcValues, WorkspaceValues {
   driver: DriverChoice;
   dataDir: string;
   dockerHost: string | undefined;
@@ -372,6 +373,7 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
   },
   ...OBJECT_SETTINGS,
   ...GC_SETTINGS,
+  ...WORKSPACE_SETTINGS,
   logLevel: {
     kind: oneOf("debug", "info", "warn", "error", "silent"),
     default: "warn",

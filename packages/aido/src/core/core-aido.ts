@@ -22,6 +22,7 @@ import type { SshService } from "./ssh/ssh-service.ts";
 import type { Store } from "./store/store.ts";
 import type { Supervisors } from "./supervisor/supervisors.ts";
 import type { Workers } from "./swarm/workers/workers.ts";
+import type { WorkspaceService } from "./workspace/workspace-service.ts";
 
 export interface CoreParts {
   readonly sandboxes: SandboxService;
@@ -39,6 +40,7 @@ export interface CoreParts {
   readonly reaper: Reaper;
   readonly ssh: SshService;
   readonly gc: Gc;
+  readonly workspaces: WorkspaceService;
   readonly supervisors: Supervisors;
   readonly openPool: (specs: readonly PoolSpec[], store: PoolStore) => Promise<WarmPool>;
   readonly recover: (sandboxId: string) => Promise<void>;
@@ -67,6 +69,7 @@ export class CoreAido implements Aido {
   readonly reaper: Reaper;
   readonly ssh: SshService;
   readonly gc: Gc;
+  readonly workspaces: WorkspaceService;
   readonly driver: Driver;
   readonly store: Store;
   readonly address: PublicAddress;
@@ -94,6 +97,7 @@ export class CoreAido implements Aido {
     this.reaper = parts.reaper;
     this.ssh = parts.ssh;
     this.gc = parts.gc;
+    this.workspaces = parts.workspaces;
     this.driver = parts.driver;
     this.store = parts.store;
     this.address = parts.address;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** Where things lie in the data directory. Nothing here but `mounts` is ever visible inside a sandbox. */
+/** Where things lie in the data directory. Nothing here but `mounts` and `workspaces` is ever visible inside a sandbox. */
 export class DataDir {
   readonly root: string;
 
@@ -37,6 +37,15 @@ export class DataDir {
 
   sandbox(id: string): string {
     return join(this.sandboxes, id);
+  }
+
+  /** What sandboxes have as their working directory and leave to the next: hostile, as all that they write. */
+  get workspaces(): string {
+    return join(this.root, "workspaces");
+  }
+
+  workspace(id: string): string {
+    return join(this.workspaces, id);
   }
 
   execs(id: string): string {

@@ -1,11 +1,11 @@
 import type { Sandboxes } from "@aido/sdk";
 import { AidoError, isAidoError, type SandboxInfo } from "@aido/sdk/protocol";
+import { OWNER_LABEL } from "../core/access/owner-label.ts";
 import type { Principal } from "./auth/principal.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /** Labels with this prefix are aido's own: set by the server, never by a caller, never shown. */
 const OWN_LABEL_PREFIX = "dev.aido.";
-const OWNER_LABEL = "dev.aido.owner";
 const SHOWN_MATCHES = 5;
 
 /** Where a sandbox is looked up. What says how it is now asks the driver; what only needs to know whose it is need not. */

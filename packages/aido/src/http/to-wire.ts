@@ -33,6 +33,7 @@ export function sandboxToWire(sandbox: SandboxInfo): SandboxReply {
     sidecarUrl: sandbox.sidecarUrl ?? null,
     tier: sandbox.tier ?? null,
     tierSince: iso(sandbox.tierSince),
+    workspace: sandbox.workspace ?? null,
   };
 }
 

@@ -7,6 +7,7 @@ import { storeSshContract } from "./store-ssh-contract.ts";
 import { storeTierContract } from "./store-tier-contract.ts";
 import { claim, run, storeWorkContract } from "./store-work-contract.ts";
 import { storeWorkflowContract } from "./store-workflow-contract.ts";
+import { storeWorkspaceContract } from "./store-workspace-contract.ts";
 
 const END: ExecEnd = {
   status: "exited",
@@ -318,4 +319,5 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
   storeBatchContract(name, open);
   storeWorkflowContract(name, open);
   storeSshContract(name, open);
+  storeWorkspaceContract(name, open);
 }

@@ -54,6 +54,24 @@ interface Entry {
 describe.each(WAYS)("S3-2 every command works $way, on $driver:", ({ way, driver, make, image, runtime }) => {
   const run = driver === "docker" ? ["run", "--image", runtime] : ["run"];
 
+  test("S3-83 create --workspace, workspace list, rm", async () => {
+    await using project = await make();
+    const workspace = `files-${randomBytes(4).toString("hex")}`;
+    const first = await project.create("--workspace", workspace);
+    await project.aido(["exec", first, "--", "sh", "-c", "echo kept > file"]);
+    const taken = await project.aido(["create", "--image", image, "--workspace", workspace]);
+    expect(taken).toMatchObject({ code: 5, stderr: expect.stringContaining(`aido rm ${first}`) });
+    expect(await project.aido(["workspace", "rm", workspace])).toMatchObject({ code: 5 });
+    expect(await project.aido(["rm", first])).toMatchObject({ code: 0 });
+    const next = await project.create("--workspace", workspace);
+    expect(await project.aido(["exec", next, "--", "cat", "file"])).toMatchObject({ stdout: "kept\n" });
+    const listed = await project.aido(["workspace", "list"]);
+    expect(listed.stdout).toMatch(new RegExp(`^${workspace} +${next} `, "m"));
+    await project.aido(["rm", next]);
+    expect(await project.aido(["workspace", "rm", workspace])).toMatchObject({ code: 0 });
+    expect((await project.aido(["workspace", "list"])).stdout).not.toContain(workspace);
+  });
+
   test("workflow create, list, trigger, runs, cancel", async () => {
     await using project = await make();
     const id = await project.create("--name", `flow-${randomBytes(4).toString("hex")}`);

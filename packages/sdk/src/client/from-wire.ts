@@ -29,6 +29,7 @@ export function toSandboxInfo(reply: SandboxReply): SandboxInfo {
     sidecarUrl: reply.sidecarUrl ?? undefined,
     tier: reply.tier ?? undefined,
     tierSince: reply.tierSince === null ? undefined : new Date(reply.tierSince),
+    workspace: reply.workspace ?? undefined,
   };
 }
 

@@ -14,6 +14,7 @@ import { HttpSandboxes } from "./http-sandboxes.ts";
 import { HttpSnapshots } from "./http-snapshots.ts";
 import { HttpSsh } from "./http-ssh.ts";
 import { HttpWorkflows } from "./http-workflows.ts";
+import { HttpWorkspaces } from "./http-workspaces.ts";
 import { Transport, type TransportOptions } from "./transport.ts";
 
 /** What the server says of itself. */
@@ -42,6 +43,7 @@ export class HttpAido implements Aido {
   readonly agents: HttpAgents;
   readonly ssh: HttpSsh;
   readonly gc: HttpGc;
+  readonly workspaces: HttpWorkspaces;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions) {
@@ -62,6 +64,7 @@ export class HttpAido implements Aido {
     this.agents = new HttpAgents(transport);
     this.ssh = new HttpSsh(transport);
     this.gc = new HttpGc(transport);
+    this.workspaces = new HttpWorkspaces(transport);
   }
 
   get url(): string {

@@ -43,6 +43,7 @@ export const ERROR_CODES = {
   CONTAINER_NAME_TAKEN: "conflict",
   CONTAINER_NOT_RUNNING: "conflict",
   CONTAINER_BUSY: "conflict",
+  WORKSPACE_IN_USE: "conflict",
   CONTAINER_CREATION_FAILED: "internal",
   CONTAINER_START_FAILED: "internal",
   CONTAINER_REMOVAL_FAILED: "internal",

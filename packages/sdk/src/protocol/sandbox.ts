@@ -66,6 +66,8 @@ export interface CreateSandbox {
   idleTimeoutMs?: number | undefined;
   /** Start it again when it is stopped and somebody uses it: a command, a file, a port. */
   autoResume?: boolean | undefined;
+  /** Name of a workspace to have as its working directory; it outlives the sandbox, and is made when it is new. */
+  workspace?: string | undefined;
   /** Address of the object that its snapshots go to instead of the operator's place; aido never removes it. */
   snapshotDestination?: string | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
@@ -107,6 +109,8 @@ export interface SandboxInfo {
   /** Undefined while it runs. */
   tier: Tier | undefined;
   tierSince: Date | undefined;
+  /** The name of the workspace that is its working directory. */
+  workspace?: string | undefined;
 }
 
 /** What only whoever makes a sandbox is told. */

@@ -17,3 +17,4 @@ export * from "./snapshots.ts";
 export * from "./ssh.ts";
 export * from "./values.ts";
 export * from "./workflows.ts";
+export * from "./workspaces.ts";

@@ -46,6 +46,8 @@ export const createSandboxBody = z.strictObject({
   idleTimeoutMs: milliseconds.max(MAX_TIMEOUT_MS).optional(),
   /** Start it again when it is stopped and somebody uses it. */
   autoResume: z.boolean().optional(),
+  /** Name of a workspace to have as its working directory; made when it is new. */
+  workspace: z.string().min(1).max(63).optional(),
   /** Address of the object that its snapshots go to instead of the operator's place. */
   snapshotDestination: z.string().min(1).max(4096).optional(),
   labels: labels.optional(),
@@ -88,6 +90,7 @@ export const sandboxReply = z.object({
   sidecarUrl: z.string().nullable(),
   tier: z.enum(TIERS).nullable(),
   tierSince: date.nullable(),
+  workspace: z.string().nullable(),
   resourceUsage: z.object({ cpuUsage: z.string(), memoryUsage: z.string() }).optional(),
 });
 /** The token is in the first answer to the request that made the sandbox, and nowhere else. */

@@ -21,6 +21,7 @@ export interface CreateOptions {
   ttl?: string;
   idleTimeout?: string;
   autoResume?: boolean;
+  workspace?: string;
   snapshotDestination?: string;
   cpus?: string;
   memory?: string;
@@ -76,6 +77,7 @@ export function toCreateSandbox(
     idleTimeoutMs:
       options.idleTimeout === undefined ? undefined : parseDuration(options.idleTimeout, "--idle-timeout"),
     autoResume: options.autoResume,
+    workspace: options.workspace,
     snapshotDestination: options.snapshotDestination,
     labels: parsePairs(options.label ?? [], "--label"),
     privileged: options.dangerousAllowPrivileged,

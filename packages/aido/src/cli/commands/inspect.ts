@@ -44,6 +44,7 @@ function fields(info: SandboxInfo, now: Date): [string, string][] {
     ["network", info.network],
     ["profile", info.profile],
     ["workdir", info.workdir],
+    ...(info.workspace === undefined ? [] : [["workspace", info.workspace] as [string, string]]),
     ["container", info.containerId ?? "-"],
     ["cpus", String(limits.cpus)],
     ["memory", formatBytes(limits.memoryBytes)],

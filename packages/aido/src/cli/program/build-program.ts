@@ -17,6 +17,7 @@ import { declareSwarmCommands } from "./swarm-commands.ts";
 import { declareSwarmGroup } from "./swarm-group.ts";
 import { declareSwarmTaskCommands } from "./swarm-task-commands.ts";
 import { declareWorkflowCommands } from "./workflow-commands.ts";
+import { declareWorkspaceCommands } from "./workspace-commands.ts";
 
 /** The whole command line as declarations. Nothing here does work: see `Act`. */
 export function buildProgram(version: string, act: Act): Command {
@@ -38,6 +39,7 @@ export function buildProgram(version: string, act: Act): Command {
   declareExecCommands(program, act);
   declareAgentCommands(program, act);
   declareHistoryCommands(program, act);
+  declareWorkspaceCommands(program, act);
   declareSnapshotCommands(program, act);
   declareJobCommands(program, act);
   declareWorkflowCommands(program, act);

@@ -14,6 +14,7 @@ import type {
   Snapshots,
   Ssh,
   Workflows,
+  Workspaces,
 } from "@aido/sdk";
 import {
   AidoError,
@@ -40,6 +41,7 @@ export interface FakeBackendParts {
   agents?: Partial<Agents>;
   ssh?: Partial<Ssh>;
   gc?: Partial<Gc>;
+  workspaces?: Partial<Workspaces>;
   evidence?: { entries?: readonly EvidenceEntry[]; verdicts?: readonly EvidenceVerdict[] };
 }
 
@@ -67,6 +69,7 @@ export function fakeBackend(parts: FakeBackendParts = {}): Aido {
     agents: only("agents", parts.agents),
     ssh: only("ssh", parts.ssh),
     gc: only("gc", parts.gc),
+    workspaces: only("workspaces", parts.workspaces),
     close: () => Promise.resolve(),
   };
 }

@@ -24,7 +24,7 @@ export interface Backup {
   skipped: number;
 }
 
-const PARTS = ["server.key", "evidence", "sandboxes", "local"];
+const PARTS = ["server.key", "evidence", "sandboxes", "workspaces", "local"];
 /** Sockets of supervisors, and what the driver found out about this machine: they mean nothing elsewhere. `local/.images` does. */
 const LEFT_OUT = ["sandboxes/*/run/*", "local/*/run/*", "local/.[!i]*"];
 const QUIET = ["file-changed", "file-removed", "file-ignored", "failed-read"];

@@ -53,8 +53,9 @@ export class WarmPool {
 
   /** A running sandbox as asked for, at once; undefined when there is none and it must be made. */
   async claim(request: CreateSandbox, signal?: AbortSignal): Promise<SandboxRecord | undefined> {
-    // A sandbox in the pool has its id already.
-    if (request.id !== undefined || this.#closing.signal.aborted) return undefined;
+    // A sandbox in the pool has its id already, and its mounts.
+    if (request.id !== undefined || request.workspace !== undefined || this.#closing.signal.aborted)
+      return undefined;
     const wanted = await this.#deps.build(request);
     const shelf = this.#shelves.get(poolKey(wanted));
     if (shelf === undefined) return undefined;

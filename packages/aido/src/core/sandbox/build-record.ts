@@ -14,6 +14,8 @@ import type { SidecarImageOptions } from "./sidecar-image.ts";
 export interface ProfileOverrides extends LifetimeDefaults {
   image?: string | undefined;
   limits?: CreateSandbox["limits"];
+  /** Workspaces of one owner; 0 means no limit. */
+  maxWorkspaces?: number | undefined;
   sidecar?: (SidecarLifetimes & SidecarImageOptions) | undefined;
 }
 

@@ -24,6 +24,7 @@ const RESERVED = ["/proc", "/sys", "/dev", "/run/aido", "/inputs", "/outputs", "
 export function checkRequest(request: CreateSandbox): void {
   if (request.id !== undefined) checkName("id", request.id);
   if (request.name !== undefined) checkName("name", request.name);
+  if (request.workspace !== undefined) checkName("workspace", request.workspace);
   oneOf("profile", request.profile, PROFILES);
   oneOf("isolation", request.isolation, ISOLATIONS);
   oneOf("network", request.network, NETWORKS);
@@ -57,7 +58,7 @@ export function checkToken(token: string): void {
   throw invalid("token", "The token must be 1 to 256 visible characters of ASCII, without spaces");
 }
 
-function checkName(field: "id" | "name", value: string): void {
+function checkName(field: "id" | "name" | "workspace", value: string): void {
   if (NAME.test(value)) return;
   throw invalid(
     field,

@@ -88,6 +88,7 @@ export class SandboxEnder {
     await store.execs.removeAll(record.id);
     await store.runs.remove(record.id);
     await store.agentSessions.removeAll(record.id);
+    await store.workspaces.release(record.id, clock.now());
     if (isFirst)
       await evidence.append(record.id, "sandbox.destroyed", reason === undefined ? {} : { reason });
     await evidence.archive(record.id);

@@ -14,6 +14,7 @@ import type { ColdStorage } from "../tier/cold-storage.ts";
 import { STARTED } from "../tier/tier-fields.ts";
 import type { TierKeeper } from "../tier/tier-keeper.ts";
 import { type WayBack, waysBack } from "../tier/ways-back.ts";
+import { WorkspaceHolds } from "../workspace/workspace-holds.ts";
 import { buildRecord, type ProfileOverrides } from "./build-record.ts";
 import { checkCapabilities } from "./check-capabilities.ts";
 import { checkRequest } from "./check-request.ts";
@@ -62,17 +63,19 @@ interface StartOptions {
 export class SandboxStarter {
   readonly #deps: StarterOptions;
   readonly #parts: StarterParts;
+  readonly #workspaces: WorkspaceHolds;
 
   constructor(deps: StarterOptions, parts: StarterParts) {
     this.#deps = deps;
     this.#parts = parts;
+    this.#workspaces = new WorkspaceHolds(deps, deps.overrides?.maxWorkspaces);
   }
 
   async create(request: CreateSandbox, options: StartOptions): Promise<SandboxRecord> {
     const { claims, ender } = this.#parts;
-    const wanted = await this.build(request);
-    return await claims.hold(wanted.id, "create", async (lost) => {
-      await this.#insert(wanted, undefined);
+    const built = await this.build(request);
+    return await claims.hold(built.id, "create", async (lost) => {
+      const wanted = await this.#insertWithWorkspace(built, request.workspace);
       try {
         const record = await this.#launch(wanted, options, lost);
         await this.#deps.onCreated?.(record);
@@ -197,6 +200,21 @@ export class SandboxStarter {
     if (!PROFILE_DEFAULTS[profile].hasSidecar) return undefined;
     const options = { ...overrides?.sidecar, defaultImage: overrides?.image };
     return await sidecarImage(driver, capabilities, options);
+  }
+
+  async #insertWithWorkspace(built: SandboxRecord, workspace: string | undefined): Promise<SandboxRecord> {
+    if (workspace === undefined) {
+      await this.#insert(built, undefined);
+      return built;
+    }
+    const record = await this.#workspaces.mount(built, workspace);
+    try {
+      await this.#insert(record, undefined);
+    } catch (thrown) {
+      await this.#workspaces.giveBack(record);
+      throw thrown;
+    }
+    return record;
   }
 
   async #insert(record: SandboxRecord, actor: string | undefined): Promise<void> {

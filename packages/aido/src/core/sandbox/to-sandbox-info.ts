@@ -1,6 +1,7 @@
 import type { SandboxInfo } from "@aido/sdk/protocol";
 import type { PublicAddress } from "../access/public-address.ts";
 import type { SandboxRecord } from "../store/store.ts";
+import { WORKSPACE_LABEL } from "../workspace/workspace-holds.ts";
 
 /** What front ends see of a record: no token, no environment, no mounts. */
 export function toSandboxInfo(record: SandboxRecord, address: PublicAddress | undefined): SandboxInfo {
@@ -28,5 +29,6 @@ export function toSandboxInfo(record: SandboxRecord, address: PublicAddress | un
     sidecarUrl: record.tokenHash === undefined ? undefined : address?.sidecar(record.id),
     tier: record.tier,
     tierSince: record.tierSince,
+    workspace: record.labels[WORKSPACE_LABEL],
   };
 }

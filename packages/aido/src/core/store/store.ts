@@ -17,6 +17,7 @@ import type { CounterStore, Counts, SandboxTotals } from "../metrics/counters.ts
 import type { SshKeyStore } from "../ssh/ssh-key-store.ts";
 import type { TierFields } from "../tier/tier-fields.ts";
 import type { WorkflowStore } from "../workflow/workflow-store.ts";
+import type { WorkspaceStore } from "../workspace/workspace-store.ts";
 
 /** Where records live. The driver is the truth about what runs, the store about what should. */
 export interface Store {
@@ -32,6 +33,7 @@ export interface Store {
   readonly batches: BatchStore;
   readonly workflows: WorkflowStore;
   readonly sshKeys: SshKeyStore;
+  readonly workspaces: WorkspaceStore;
   close(): Promise<void>;
 }
 

@@ -1,4 +1,5 @@
 import type { Scope } from "../../core/access/api-keys.ts";
+import { ANONYMOUS } from "../../core/access/owner-label.ts";
 
 /** Whoever is behind a request. Sandboxes belong to an owner and are invisible to others. */
 export interface Principal {
@@ -11,7 +12,7 @@ export interface Principal {
 
 /** Without keys the server listens on loopback only, and whoever reaches it may do everything. */
 export const LOCAL_PRINCIPAL: Principal = {
-  owner: "anonymous",
-  name: "anonymous",
+  owner: ANONYMOUS,
+  name: ANONYMOUS,
   scopes: ["read", "write", "admin"],
 };

@@ -20,6 +20,7 @@ import { MemoryPool } from "./memory-pool.ts";
 import { MemorySandboxes } from "./memory-sandboxes.ts";
 import { MemorySshKeys } from "./memory-ssh-keys.ts";
 import { MemoryWorkflows } from "./memory-workflows.ts";
+import { MemoryWorkspaces } from "./memory-workspaces.ts";
 
 /** Records of one process, gone with it. For tests and throw-away use. */
 export class MemoryStore implements Store {
@@ -34,6 +35,7 @@ export class MemoryStore implements Store {
   readonly jobs = new MemoryJobs(this.counters);
   readonly batches = new MemoryBatches(this.counters);
   readonly workflows = new MemoryWorkflows(this.counters);
+  readonly workspaces = new MemoryWorkspaces();
   readonly pool: MemoryPool;
   readonly sshKeys: MemorySshKeys;
 

@@ -284,4 +284,17 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX workflow_runs_running ON workflow_runs (seq) WHERE state = 'running';
   `,
   "ALTER TABLE execs ADD COLUMN start_error TEXT",
+  `
+  CREATE TABLE workspaces (
+    id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    sandbox_id TEXT,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    UNIQUE (owner, name)
+  ) STRICT;
+  CREATE INDEX workspaces_sandbox ON workspaces (sandbox_id) WHERE sandbox_id IS NOT NULL;
+  CREATE INDEX workspaces_used ON workspaces (last_used_at, id);
+  `,
 ];

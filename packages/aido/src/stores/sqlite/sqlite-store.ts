@@ -16,6 +16,7 @@ import { SqliteRuns } from "./sqlite-runs.ts";
 import { SqliteSandboxes } from "./sqlite-sandboxes.ts";
 import { SqliteSshKeys } from "./sqlite-ssh-keys.ts";
 import { SqliteWorkflows } from "./sqlite-workflows.ts";
+import { SqliteWorkspaces } from "./sqlite-workspaces.ts";
 
 /** Records in one SQLite file, safe for several processes at once. */
 export class SqliteStore implements Store {
@@ -35,6 +36,7 @@ export class SqliteStore implements Store {
   readonly idempotency: SqliteIdempotency;
   readonly pool: SqlitePool;
   readonly sshKeys: SqliteSshKeys;
+  readonly workspaces: SqliteWorkspaces;
   readonly #connection: SqliteConnection;
 
   /** Raises DATA_DIR_NOT_WRITABLE, DISK_FULL, STORE_TOO_NEW or STORE_UNAVAILABLE. */
@@ -56,6 +58,7 @@ export class SqliteStore implements Store {
     this.batches = new SqliteBatches(this.#connection);
     this.workflows = new SqliteWorkflows(this.#connection);
     this.sshKeys = new SqliteSshKeys(this.#connection);
+    this.workspaces = new SqliteWorkspaces(this.#connection);
   }
 
   /** A copy as it is at one moment, while others read and write. The file must not exist. */
