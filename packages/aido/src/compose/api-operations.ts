@@ -1,4 +1,5 @@
 import type { Agents } from "@aido/sdk";
+import type { AwsUsers } from "../config/aws-settings.ts";
 import type { ImageBuilders } from "../config/settings.ts";
 import type { IdempotencyStore } from "../core/access/idempotency.ts";
 import type { CoreAido } from "../core/core-aido.ts";
@@ -45,6 +46,8 @@ export interface ApiDeps {
   /** Aido's own when absent. */
   agents?: Agents;
   imageBuilders: ImageBuilders;
+  /** Administrators when absent. */
+  awsUsers?: AwsUsers;
   pool: () => readonly PoolState[];
   failing: () => Promise<readonly string[]>;
   isDraining: () => boolean;
@@ -52,7 +55,7 @@ export interface ApiDeps {
 
 /** Everything the server answers: the router, the OpenAPI document and the reference page are made from this list. */
 export function apiOperations(deps: ApiDeps): readonly Operation[] {
-  const { aido, quota, version } = deps;
+  const { aido, quota, version, awsUsers } = deps;
   // Ends are noticed as they happen, so a command need not ask the engine first whether its sandbox runs.
   const known: SandboxLookup = {
     sandboxes: {
@@ -61,7 +64,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     },
   };
   const operations: Operation[] = [
-    ...sandboxRoutes(aido, { quota, idempotency: deps.idempotency, images: aido.images }),
+    ...sandboxRoutes(aido, { quota, idempotency: deps.idempotency, images: aido.images, awsUsers }),
     ...execRoutes(aido, known),
     ...fileRoutes(aido, known),
     ...workspaceFileRoutes(aido, known),
@@ -69,7 +72,7 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     ...historyRoutes(aido, aido.history),
     ...snapshotRoutes(aido, aido.snapshots),
     ...portRoutes(aido, deps.tokens),
-    ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes, images: aido.images }),
+    ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes, images: aido.images, awsUsers }),
     ...sshRoutes(aido),
     ...jobRoutes(aido, { quota, known, images: aido.images }),
     ...batchRoutes(aido),

@@ -104,6 +104,7 @@ async function serve(
     tokens,
     maxBodyBytes: config.serve.maxBodyBytes,
     imageBuilders: config.images.builders,
+    awsUsers: config.aws.users,
     pool: () => pool?.state() ?? [],
     failing: () => failing(aido),
     isDraining: draining,

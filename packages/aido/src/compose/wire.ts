@@ -60,6 +60,8 @@ export async function wire(
     stored,
     unchecked,
     workspaces,
+    accesses,
+    keepers,
     nanoid,
   ] = await Promise.all([
     import("../core/core-aido.ts"),
@@ -90,6 +92,8 @@ export async function wire(
     import("../core/tier/stored-snapshots.ts"),
     import("../core/tier/unchecked-resolver.ts"),
     import("../core/workspace/workspace-service.ts"),
+    import("./aws-access.ts"),
+    import("../core/aws/credential-keeper.ts"),
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
@@ -113,12 +117,15 @@ export async function wire(
     ),
   };
   const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, logger, newId, tiers };
+  const access = accesses.makeAwsAccess(config, clock);
+  const aws = new keepers.CredentialKeeper({ ...shared, access, sandboxes: store.sandboxes });
   const begin = (record: SandboxRecord) => (record.history ? history.begin(record) : Promise.resolve());
   let pool: SandboxPool | undefined;
   const { publicUrl: url, port } = config.serve;
   const address = new addresses.PublicAddress({ url, host: config.sidecar.publicHost, port });
   const sandboxService = new sandboxes.SandboxService({
     ...shared,
+    aws,
     processes,
     capabilities,
     profile: config.profile,
@@ -170,7 +177,10 @@ export async function wire(
       limits: config.images,
     }),
     snapshots: snapshotService,
-    recover: (sandboxId) => execService.recover(sandboxId),
+    recover: async (sandboxId) => {
+      await sandboxService.takeOver(sandboxId);
+      await execService.recover(sandboxId);
+    },
     openWorkers: async () => {
       const { SandboxWorkers } = await import("../core/swarm/workers/sandbox-workers.ts");
       return new SandboxWorkers({ ...shared, sandboxes: sandboxService, execs: execService });

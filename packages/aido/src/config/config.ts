@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { ResourceLimits } from "@aido/sdk/protocol";
+import type { AwsUsers } from "./aws-settings.ts";
 import type { Secret } from "./secret.ts";
 import type { ImageBuilders, Values } from "./settings.ts";
 
@@ -67,6 +68,20 @@ export interface S3Config {
   readonly pathStyle: boolean | undefined;
 }
 
+export interface AwsConfig {
+  readonly roles: Readonly<Record<"readonly" | "readwrite", string | undefined>>;
+  readonly allowedRoles: readonly string[];
+  readonly allowedServices: readonly string[];
+  readonly users: AwsUsers;
+  readonly sessionMs: number;
+  readonly region: string;
+  readonly stsEndpoint: string | undefined;
+  readonly externalId: string | undefined;
+  readonly accessKeyId: Secret | undefined;
+  readonly secretAccessKey: Secret | undefined;
+  readonly sessionToken: Secret | undefined;
+}
+
 export interface ImagesConfig {
   readonly bases: readonly string[];
   readonly builders: ImageBuilders;
@@ -90,6 +105,7 @@ export interface Config
       | `snapshot.${string}`
       | `workspaces.${string}`
       | `s3.${string}`
+      | `aws.${string}`
       | "ttl"
       | "batchTtl"
       | "idleTimeout"
@@ -109,6 +125,7 @@ export interface Config
   readonly workspaces: WorkspaceConfig;
   readonly snapshot: SnapshotConfig;
   readonly s3: S3Config;
+  readonly aws: AwsConfig;
 }
 
 export function toConfig(values: Values, cwd: string): Config {
@@ -203,6 +220,19 @@ export function toConfig(values: Values, cwd: string): Config {
       secretAccessKey: values["s3.secretAccessKey"],
       sessionToken: values["s3.sessionToken"],
       pathStyle: values["s3.pathStyle"],
+    }),
+    aws: Object.freeze({
+      roles: Object.freeze({ readonly: values["aws.readonlyRole"], readwrite: values["aws.readwriteRole"] }),
+      allowedRoles: toList(values["aws.allowedRoles"]),
+      allowedServices: toList(values["aws.allowedServices"]),
+      users: values["aws.users"],
+      sessionMs: values["aws.session"],
+      region: values["aws.region"],
+      stsEndpoint: values["aws.stsEndpoint"],
+      externalId: values["aws.externalId"],
+      accessKeyId: values["aws.accessKeyId"],
+      secretAccessKey: values["aws.secretAccessKey"],
+      sessionToken: values["aws.sessionToken"],
     }),
     logLevel: values.logLevel,
     logFormat: values.logFormat,

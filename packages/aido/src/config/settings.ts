@@ -1,5 +1,6 @@
 import { PROFILES, type ProfileName } from "@aido/sdk/protocol";
 import { type AgentSettings, agents } from "./agent-settings.ts";
+import { AWS_SETTINGS, type AwsValues } from "./aws-settings.ts";
 import { GC_SETTINGS, type GcValues } from "./gc-settings.ts";
 import { OBJECT_SETTINGS, type ObjectValues } from "./object-settings.ts";
 import type { Secret } from "./secret.ts";
@@ -12,7 +13,7 @@ export type ImageBuilders = "admin" | "write" | "nobody";
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** Every setting by its dotted key, with the value it has when nobody sets it. */
-export interface Values extends ObjectValues, GcValues, WorkspaceValues {
+export interface Values extends ObjectValues, GcValues, WorkspaceValues, AwsValues {
   driver: DriverChoice;
   dataDir: string;
   dockerHost: string | undefined;
@@ -374,6 +375,7 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
   ...OBJECT_SETTINGS,
   ...GC_SETTINGS,
   ...WORKSPACE_SETTINGS,
+  ...AWS_SETTINGS,
   logLevel: {
     kind: oneOf("debug", "info", "warn", "error", "silent"),
     default: "warn",

@@ -86,6 +86,7 @@ function complete(raw: RawSpec, base: Partial<RawSpec>): Partial<RunSpec> {
     timeoutMs: raw.timeoutMs ?? base.timeoutMs ?? 0,
     env: { ...base.env, ...raw.env },
     network: raw.network ?? base.network ?? "none",
+    ...pick("permissions", raw.permissions ?? base.permissions),
     steps: raw.steps ?? base.steps ?? [],
   };
 }

@@ -1,4 +1,4 @@
-import type { Network, ResourceLimits, StepSpec } from "@aido/sdk/protocol";
+import type { Network, Permissions, ResourceLimits, StepSpec } from "@aido/sdk/protocol";
 import { isInnerPath } from "./inner-path.ts";
 import { readDuration } from "./read-duration.ts";
 import { readEnv } from "./read-env.ts";
@@ -35,6 +35,7 @@ export interface RawSpec {
   timeoutMs?: number | undefined;
   env?: Readonly<Record<string, string>> | undefined;
   network?: Network | undefined;
+  permissions?: Permissions | undefined;
   steps?: readonly StepSpec[] | undefined;
   template?: string | undefined;
 }
@@ -46,7 +47,6 @@ export function readSpec(reader: SpecReader, root: SpecValue): RawSpec {
     const value = keys.get(key);
     return value === undefined ? undefined : how(reader, value);
   };
-  read("permissions", readPermissions);
   return {
     present: new Set(keys.keys()),
     name: read("name", readName),
@@ -57,6 +57,7 @@ export function readSpec(reader: SpecReader, root: SpecValue): RawSpec {
     ...read("resources", readResources),
     env: read("env", readEnv),
     network: read("network", readNetwork),
+    permissions: read("permissions", readPermissions),
     steps: read("steps", readSteps),
     template: read("template", readTemplate),
   };

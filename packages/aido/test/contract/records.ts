@@ -22,6 +22,7 @@ export function sandboxRecord(id: string, changes: Partial<SandboxRecord> = {}):
     limits: { cpus: 1, memoryBytes: 512, pids: 100, diskBytes: 0, openFiles: 1024, outputBytes: 0 },
     privileged: false,
     history: true,
+    permissions: undefined,
     labels: {},
     mounts: [],
     ttlMs: 0,

@@ -36,6 +36,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
         mounts: [{ source: "/a", target: "/b", readOnly: true }],
         privileged: true,
         history: false,
+        permissions: { aws: { role: "readonly", services: ["s3"] } },
         ttlMs: 5_000_000_000_000,
         tokenHash: "ab".repeat(32),
         startedAt: new Date(START + 1),

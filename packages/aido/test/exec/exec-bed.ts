@@ -176,6 +176,7 @@ export async function bedOn<D extends Driver>(
     imageEnv: {},
     privileged: false,
     history: false,
+    permissions: undefined,
     labels: {},
     mounts: [],
     ttlMs: 0,

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import type { RunFile, StartRun } from "@aido/sdk";
 import type { EvidenceEntry, RunRecord, RunSpec, RunSummary } from "@aido/sdk/protocol";
 import { Activity } from "../../src/core/activity/activity.ts";
+import type { AwsAccess } from "../../src/core/aws/aws-access.ts";
+import { CredentialKeeper } from "../../src/core/aws/credential-keeper.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import type { Driver } from "../../src/core/driver/driver.ts";
@@ -24,6 +26,7 @@ export interface RunHost {
   readonly execs: ExecService;
   readonly dataDir: DataDir;
   readonly store: Store;
+  readonly supervisors: Supervisors;
   up(spec?: Partial<RunSpec>, files?: HostFiles): Promise<RunRecord>;
   /** Starts a task and waits for its end. */
   run(request: StartRun): Promise<RunSummary>;
@@ -49,6 +52,7 @@ export interface RunHostOptions {
   clock?: Clock;
   captureLimits?: CaptureLimits;
   image?: string;
+  aws?: AwsAccess | undefined;
   /** Asked before each effect of this process on store and evidence; false means that it died just there. */
   mayGoOn?: (() => boolean) | undefined;
 }
@@ -97,7 +101,12 @@ export function makeRunHost(options: RunHostOptions): RunHost {
   const newId = () => randomBytes(4).toString("hex");
   const activity = new Activity({ sandboxes: store.sandboxes, clock, logger });
   const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, logger, newId };
-  const sandboxes = new SandboxService({ ...shared, processes: identity });
+  const { aws: access } = options;
+  const aws =
+    access === undefined
+      ? undefined
+      : new CredentialKeeper({ ...shared, access, sandboxes: store.sandboxes });
+  const sandboxes = new SandboxService({ ...shared, aws, processes: identity });
   const execs = new ExecService({ ...shared, sandboxes });
   const runs = new RunService({
     ...shared,
@@ -122,6 +131,7 @@ export function makeRunHost(options: RunHostOptions): RunHost {
     execs,
     dataDir,
     store,
+    supervisors,
     up: (spec = {}, files = {}) =>
       runs.up({
         spec: specOf({ ...(options.image === undefined ? {} : { runtime: options.image }), ...spec }),

@@ -90,6 +90,10 @@ export const ERROR_CODES = {
   OBJECT_STORE_REFUSED: "forbidden",
   OBJECT_STORE_UNAVAILABLE: "unavailable",
   DESTINATION_REFUSED: "forbidden",
+  // permissions
+  AWS_NOT_CONFIGURED: "unsupported",
+  AWS_REFUSED: "forbidden",
+  AWS_UNAVAILABLE: "unavailable",
   // swarms
   SWARM_NOT_FOUND: "not_found",
   SWARM_ACTIVE: "conflict",

@@ -6,6 +6,7 @@ export * from "./files.ts";
 export * from "./job.ts";
 export * from "./job-requests.ts";
 export * from "./job-results.ts";
+export * from "./permissions.ts";
 export * from "./run.ts";
 export * from "./sandbox.ts";
 export * from "./workflow.ts";

@@ -1,3 +1,4 @@
+import type { Permissions } from "./permissions.ts";
 import type { Network, ResourceLimits } from "./sandbox.ts";
 
 export const RUN_STATUSES = ["pending", "running", "completed", "failed", "timeout"] as const;
@@ -26,6 +27,8 @@ export interface RunSpec {
   timeoutMs: number;
   env: Readonly<Record<string, string>>;
   network: Network;
+  /** Absent asks for nothing. */
+  permissions?: Permissions | undefined;
   /** Empty for a sandbox that runs the tasks it is given. */
   steps: readonly StepSpec[];
 }

@@ -1,3 +1,5 @@
+import type { Permissions } from "./permissions.ts";
+
 export const SANDBOX_STATES = ["pending", "running", "stopped", "deleted"] as const;
 export type SandboxState = (typeof SANDBOX_STATES)[number];
 
@@ -71,6 +73,8 @@ export interface CreateSandbox {
   /** Address of the object that its snapshots go to instead of the operator's place; aido never removes it. */
   snapshotDestination?: string | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
+  /** What it may do outside, as far as the operator allows it. */
+  permissions?: Permissions | undefined;
   /** Dangerous: full privileges of the engine. */
   privileged?: boolean | undefined;
   /** Whether execs that change the workspace are recorded in its history. */

@@ -1,7 +1,15 @@
 import { z } from "zod";
 import { ISOLATIONS, NETWORKS } from "../protocol/sandbox.ts";
 import { limits, MAX_TIMEOUT_MS } from "./sandbox.ts";
-import { date, environment, filePath, labels, milliseconds, sandboxReference } from "./values.ts";
+import {
+  date,
+  environment,
+  filePath,
+  labels,
+  milliseconds,
+  permissions,
+  sandboxReference,
+} from "./values.ts";
 
 const MAX_FILES = 100_000;
 const MAX_STEPS = 100;
@@ -31,6 +39,7 @@ export const runSpec = z.strictObject({
   timeoutMs: life,
   env: environment,
   network: z.enum(NETWORKS),
+  permissions: permissions.optional(),
   steps: z.array(step).max(MAX_STEPS),
 });
 

@@ -1,6 +1,15 @@
 import { z } from "zod";
 import { END_REASONS, ISOLATIONS, NETWORKS, PROFILES, SANDBOX_STATES, TIERS } from "../protocol/sandbox.ts";
-import { cpuText, date, environment, labels, memoryText, milliseconds, sandboxToken } from "./values.ts";
+import {
+  cpuText,
+  date,
+  environment,
+  labels,
+  memoryText,
+  milliseconds,
+  permissions,
+  sandboxToken,
+} from "./values.ts";
 
 export const MIN_TIMEOUT_MS = 1_000;
 /** 30 days. */
@@ -52,6 +61,8 @@ export const createSandboxBody = z.strictObject({
   snapshotDestination: z.string().min(1).max(4096).optional(),
   labels: labels.optional(),
   history: z.boolean().optional(),
+  /** As far as the operator of the server allows them. */
+  permissions: permissions.optional(),
   /** Dangerous: full privileges of the engine; for administrators. */
   privileged: z.boolean().optional(),
   /** Of its sidecar API, to choose it oneself. */

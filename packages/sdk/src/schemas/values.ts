@@ -35,3 +35,13 @@ export const cpuText = z
   .string()
   .regex(/^\d+(\.\d+)?$/, 'a positive decimal, as in "0.5"')
   .refine((text) => Number(text) > 0, "must be above 0");
+
+/** What a sandbox may do outside of itself; names of roles and services are checked where it is made. */
+export const permissions = z.strictObject({
+  aws: z
+    .strictObject({
+      role: z.string().min(1).max(600),
+      services: z.array(z.string().min(1).max(64)).min(1).max(100),
+    })
+    .optional(),
+});

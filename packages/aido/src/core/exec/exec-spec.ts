@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { AidoError, type ExecRequest } from "@aido/sdk/protocol";
+import { credentialEnvironment } from "../aws/credential-offer.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import type { ExecSpec } from "../supervisor/supervisor.ts";
 
@@ -66,6 +67,7 @@ function toEnv(record: SandboxRecord, request: ExecRequest): string[] {
     ...(request.pty === undefined ? {} : { TERM: "xterm-256color" }),
     // An image may set names that nobody could ask for; they are not the caller's mistake.
     ...Object.fromEntries(Object.entries(record.imageEnv).filter(([name]) => ENV_NAME.test(name))),
+    ...credentialEnvironment(record),
     ...record.env,
     ...request.env,
   };

@@ -17,5 +17,6 @@ export function poolKey(record: SandboxRecord): string {
     privileged,
     history,
     mounts,
+    record.permissions ?? null,
   ]);
 }

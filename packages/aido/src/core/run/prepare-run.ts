@@ -26,6 +26,7 @@ export async function prepareRun(
       isolation: request.isolation,
       env: spec.env,
       network: spec.network,
+      permissions: spec.permissions,
       limits: spec.limits,
       ttlMs: autoDestroy ? spec.ttlMs : 0,
       labels: {

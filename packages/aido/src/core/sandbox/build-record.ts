@@ -54,6 +54,7 @@ export function buildRecord(request: CreateSandbox, context: RecordContext): San
     limits: { ...profile.limits, ...defined(context.overrides.limits ?? {}), ...limits },
     privileged: request.privileged ?? false,
     history: request.history ?? false,
+    permissions: request.permissions,
     labels: { ...request.labels },
     mounts: context.mounts(id),
     ...lifetimesOf(profileName, request, context.overrides),

@@ -1,6 +1,10 @@
 import { posix } from "node:path";
 import {
   AidoError,
+  AWS_ROLE_ARN,
+  AWS_ROLES,
+  AWS_SERVICES,
+  type AwsPermissions,
   type CreateSandbox,
   type ErrorCode,
   ISOLATIONS,
@@ -36,6 +40,7 @@ export function checkRequest(request: CreateSandbox): void {
   if (request.ttlMs !== undefined) checkTtl(request.ttlMs);
   if (request.idleTimeoutMs !== undefined) checkIdleTimeout(request.idleTimeoutMs);
   if (request.token !== undefined) checkToken(request.token);
+  if (request.permissions?.aws !== undefined) checkAws(request.permissions.aws);
   // Whether it may be used is asked whenever it is.
   if (request.snapshotDestination !== undefined) parseAddress(request.snapshotDestination);
 }
@@ -44,6 +49,13 @@ export function checkTtl(ttlMs: number): void {
   if (!isWhole(ttlMs, 0, MAX_TTL_MS)) {
     throw invalid("ttlMs", "The ttl must be a whole number of milliseconds; 0 means no end");
   }
+}
+
+function checkAws({ role, services }: AwsPermissions): void {
+  if (!AWS_ROLE_ARN.test(role)) oneOf("permissions.aws.role", role, AWS_ROLES);
+  for (const service of services) oneOf("permissions.aws.services", service, AWS_SERVICES);
+  if (services.length > 0) return;
+  throw invalid("permissions.aws.services", "AWS permissions need at least one service, for example s3");
 }
 
 function checkIdleTimeout(idleTimeoutMs: number): void {

@@ -1,4 +1,5 @@
 import type { Activity } from "../activity/activity.ts";
+import type { CredentialKeeper } from "../aws/credential-keeper.ts";
 import type { Clock } from "../clock.ts";
 import type { DataDir } from "../data-dir.ts";
 import type { Driver } from "../driver/driver.ts";
@@ -23,4 +24,6 @@ export interface SandboxDeps {
   readonly logger: Logger;
   /** Without it a stopped sandbox keeps its container. */
   readonly tiers?: TierOptions | undefined;
+  /** Without it AWS permissions are refused. */
+  readonly aws?: CredentialKeeper | undefined;
 }

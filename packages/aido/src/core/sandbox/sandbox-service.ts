@@ -121,7 +121,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     options: { graceMs?: number } = {},
   ): Promise<SandboxRecord> {
     const { driver, store } = this.#deps;
-    this.#watchdog.forget(sandboxId);
+    this.#letGo(sandboxId);
     await this.#claims.holdPatiently(sandboxId, "stop", async () => {
       const record = await this.#own(sandboxId);
       if (record.state === "deleted") return;
@@ -143,6 +143,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
       for (;;) {
         const record = await this.#reconciler.reconcileOne(await this.#own(sandboxId));
         if (record.state !== "running") return record;
+        this.#deps.aws?.keep(record);
         const nap = new AbortController();
         const wake = () => nap.abort();
         ended.add(wake);
@@ -178,7 +179,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   async stop(sandbox: string, options: StopOptions = {}): Promise<SandboxInfo> {
     const { id, state } = await this.#fresh(sandbox);
     if (state === "running") {
-      this.#watchdog.forget(id);
+      this.#letGo(id);
       await this.#claims.hold(id, "stop", async () => {
         if (options.onlyIf !== undefined && !(await options.onlyIf(await this.#own(id)))) return;
         await this.#deps.driver.stop(id, options.graceMs ?? STOP_GRACE_MS, options.signal);
@@ -198,7 +199,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   async destroy(sandbox: string, signal?: AbortSignal): Promise<void> {
     const { store, clock } = this.#deps;
     const record = await this.#findForDestroy(sandbox);
-    this.#watchdog.forget(record.id);
+    this.#letGo(record.id);
     const deadline = clock.now().getTime() + DESTROY_WAIT_MS;
     while (!(await this.#claims.seize(record.id, () => this.#destroyNow(record.id)))) {
       // Another process destroys it: what counts is that it is gone when this returns.
@@ -228,6 +229,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
       if (container !== undefined) await this.#launcher.configure(record, container.user, ttlMs);
     }
     await store.sandboxes.update(record.id, { ttlMs, expiresAt });
+    this.#deps.aws?.changed(record.id);
     await evidence.append(record.id, "sandbox.ttl", { ttlMs });
     return this.#info({ ...record, ttlMs, expiresAt });
   }
@@ -260,7 +262,14 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     const isWoken = this.#waker.isWanted(found, options);
     const record = isWoken ? await this.#waker.wake(found.id, options) : this.#finder.mustRun(found);
     this.#deps.activity.touch(record.id, record.lastActivityAt);
+    await this.#deps.aws?.ready(record, options.signal);
     return this.#watched(record);
+  }
+
+  /** After a restart: what a running sandbox was given goes on. */
+  async takeOver(sandboxId: string): Promise<void> {
+    const record = await this.resolve(sandboxId);
+    if (record.state === "running") this.#deps.aws?.keep(record);
   }
 
   /** Compares the store with the driver; also done before any status is shown. */
@@ -288,6 +297,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#watchdog.close();
+    await this.#deps.aws?.close();
   }
 
   #info(record: SandboxRecord): SandboxInfo {
@@ -296,7 +306,13 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
 
   #watched(record: SandboxRecord): SandboxRecord {
     this.#watchdog.watch(record);
+    this.#deps.aws?.keep(record);
     return record;
+  }
+
+  #letGo(sandboxId: string): void {
+    this.#watchdog.forget(sandboxId);
+    this.#deps.aws?.forget(sandboxId);
   }
 
   async #destroyNow(id: string): Promise<void> {

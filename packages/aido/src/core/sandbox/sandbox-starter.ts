@@ -173,13 +173,13 @@ export class SandboxStarter {
 
   /** A record in state `pending` that nobody has been told of. */
   async build(request: CreateSandbox, options: PrepareOptions = {}): Promise<SandboxRecord> {
-    const { driver, clock, newId, profile = "aido", overrides = {} } = this.#deps;
+    const { driver, clock, newId, profile = "aido", overrides = {}, aws } = this.#deps;
     const mounts = options.mounts ?? (() => []);
     checkRequest(request);
     const capabilities = await this.#parts.capabilities();
     const image = request.image ?? (await this.#profileImage(request.profile ?? profile, capabilities));
     const record = buildRecord(
-      { ...request, image },
+      { ...request, image, env: aws?.environment(request) ?? request.env },
       {
         driver: driver.name,
         now: clock.now(),
@@ -191,6 +191,8 @@ export class SandboxStarter {
       },
     );
     checkCapabilities(record, capabilities);
+    if (aws === undefined && request.permissions?.aws !== undefined) throw noAws();
+    aws?.check(record);
     return record;
   }
 
@@ -227,15 +229,18 @@ export class SandboxStarter {
   }
 
   async #launch(record: SandboxRecord, options: StartOptions, lost: AbortSignal): Promise<SandboxRecord> {
-    const { store, evidence } = this.#deps;
+    const { store, evidence, aws } = this.#deps;
     const ends = [lost, this.#parts.closing, ...(options.signal === undefined ? [] : [options.signal])];
     const signal = AbortSignal.any(ends);
     signal.throwIfAborted();
+    // What it may not have is refused before anything is made for it.
+    const grant = await aws?.assume(record, signal);
     const started = await this.#parts.launcher.bringUp(record, signal, options.onProgress);
     if (record.tier === "cold") {
       options.onProgress?.("Restoring its files");
       await this.#parts.cold.snapshots().restore(record, { signal, onProgress: options.onProgress });
     }
+    await aws?.offer(record, grant, signal);
     const patch = {
       ...started,
       stoppedAt: undefined,
@@ -249,6 +254,7 @@ export class SandboxStarter {
       });
     }
     await evidence.append(record.id, "sandbox.started", { containerId: started.containerId }, options.actor);
+    await aws?.tell(record, grant);
     return { ...record, ...patch, state: "running" };
   }
 
@@ -266,6 +272,7 @@ export class SandboxStarter {
 
   async #recordFailure(record: SandboxRecord, thrown: unknown, actor?: string): Promise<void> {
     const { code, message } = toAidoError(thrown);
+    this.#deps.aws?.forget(record.id);
     await this.#deps.evidence.append(record.id, "sandbox.failed", { code, message }, actor);
   }
 }
@@ -281,4 +288,8 @@ function lostFiles({ id, tier }: SandboxRecord): AidoError {
     hint: `Remove it with \`aido sandbox destroy --sandbox ${id}\` and make a new one.`,
     details: { id, tier },
   });
+}
+
+function noAws(): AidoError {
+  return new AidoError("AWS_NOT_CONFIGURED", "AWS permissions cannot be given here");
 }

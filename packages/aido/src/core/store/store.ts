@@ -4,6 +4,7 @@ import type {
   ExecStatus,
   Isolation,
   Network,
+  Permissions,
   ProfileName,
   ResourceLimits,
   RunStatus,
@@ -57,6 +58,7 @@ export interface SandboxRecord extends TierFields {
   limits: ResourceLimits;
   privileged: boolean;
   history: boolean;
+  permissions: Permissions | undefined;
   labels: Readonly<Record<string, string>>;
   /** Directories and files of aido's own that every container of this sandbox gets. */
   mounts: readonly Mount[];

@@ -15,6 +15,8 @@ export interface ToolOptions {
   /** Undefined means the sandbox's own user. */
   user?: { uid: number; gid: number } | undefined;
   signal?: AbortSignal | undefined;
+  /** For what must be found again by others; random when absent. */
+  id?: string | undefined;
 }
 
 /** One run of a builtin tool. Output is acknowledged as it is taken, so a slow reader holds the tool up, not memory. */
@@ -26,7 +28,7 @@ export class ToolRun implements ExecListener {
   readonly #supervisor: Supervisor;
   readonly #argv: readonly string[];
   readonly #options: ToolOptions;
-  readonly #id = `tool-${randomBytes(9).toString("base64url")}`;
+  readonly #id: string;
   readonly #chunks: { end: number; data: Buffer }[] = [];
   readonly #stopped = new AbortController();
   #stderr = "";
@@ -41,6 +43,7 @@ export class ToolRun implements ExecListener {
     this.#supervisor = supervisor;
     this.#argv = argv;
     this.#options = options;
+    this.#id = options.id ?? `tool-${randomBytes(9).toString("base64url")}`;
     this.stdout = this.#read();
     this.done = new Promise((resolve, reject) => {
       this.#resolve = resolve;

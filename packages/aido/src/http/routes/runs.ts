@@ -15,7 +15,7 @@ import { type Input, type Operation, operation } from "../operation.ts";
 import { type ImageLookup, refuseForeignImage } from "../own-image.ts";
 import { ownRun } from "../own-run.ts";
 import { ownerLabels, refuseOwnLabels } from "../ownership.ts";
-import { refusePrivileges } from "../privileges.ts";
+import { type AwsUsers, refusePrivileges } from "../privileges.ts";
 import type { Quota } from "../quota.ts";
 import type { RequestContext } from "../request-context.ts";
 import { eventStream } from "../streams/event-stream.ts";
@@ -37,6 +37,7 @@ export interface RunRouteDeps {
   /** Of the first frame of a body; files are streamed. */
   maxBodyBytes: number;
   images: ImageLookup;
+  awsUsers?: AwsUsers | undefined;
 }
 
 export function runRoutes(aido: Aido, deps: RunRouteDeps): Operation[] {
@@ -172,7 +173,7 @@ async function prepare(
   const { principal, signal } = request;
   const body = new FramedBody(source);
   const { inputs, tasks, ...wanted } = upBody.parse(await body.request(deps.maxBodyBytes));
-  refusePrivileges(principal, wanted.spec);
+  refusePrivileges(principal, wanted.spec, deps.awsUsers);
   await refuseForeignImage(deps.images, principal, wanted.spec.runtime);
   refuseOwnLabels(wanted.labels);
   const files = filesOf(body, [...inputs, ...tasks]);

@@ -29,7 +29,7 @@ import { idempotent } from "../idempotent.ts";
 import { type Operation, operation } from "../operation.ts";
 import { type ImageLookup, refuseForeignImage } from "../own-image.ts";
 import { ownerLabels, refuseOwnLabels, requestedSandbox } from "../ownership.ts";
-import { refusePrivileges } from "../privileges.ts";
+import { type AwsUsers, refusePrivileges } from "../privileges.ts";
 import type { Quota } from "../quota.ts";
 import type { RequestContext } from "../request-context.ts";
 import { eventStream } from "../streams/event-stream.ts";
@@ -45,6 +45,7 @@ export interface SandboxRouteDeps {
   quota: Quota;
   idempotency: IdempotencyStore;
   images: ImageLookup;
+  awsUsers?: AwsUsers | undefined;
 }
 
 const statsQuery = z.strictObject({ stream: z.enum(["", "true", "false"]).optional() });
@@ -70,7 +71,7 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
       },
       handle: async ({ body, request, http }) => {
         refuseOwnLabels(body.labels);
-        refusePrivileges(request.principal, body);
+        refusePrivileges(request.principal, body, deps.awsUsers);
         await refuseForeignImage(deps.images, request.principal, body.image);
         const { owner } = request.principal;
         const key = http.req.header("idempotency-key");

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { AidoError } from "@aido/sdk/protocol";
 import type { Clock } from "../../core/clock.ts";
 import { retry } from "../wire/retry.ts";
+import { xmlField } from "../wire/xml-field.ts";
 import type { S3Client } from "./s3-client.ts";
-import { field, s3Error, toS3Error } from "./s3-error.ts";
+import { s3Error, toS3Error } from "./s3-error.ts";
 
 /** The server's limit on the number of parts. */
 const MAX_PARTS = 10_000;
@@ -38,7 +39,7 @@ export class MultipartUpload {
     const id = await retry(deps.clock, signal, async () => {
       const reply = await client.send({ method: "POST", key, query: { uploads: "" }, signal });
       if (reply.status !== 200) throw await s3Error(reply, "Beginning an upload");
-      return field(await reply.text(), "UploadId");
+      return xmlField(await reply.text(), "UploadId");
     });
     if (id === undefined) throw new AidoError("OBJECT_STORE_UNAVAILABLE", "The S3 server named no upload");
     return new MultipartUpload(deps, id);

@@ -1,5 +1,6 @@
 import { AidoError } from "@aido/sdk/protocol";
 import type { HttpReply } from "../wire/http-sender.ts";
+import { xmlField } from "../wire/xml-field.ts";
 
 /** Asking again can help: the server is busy, restarting, or lost the request. */
 const PASSING_STATUS = new Set([408, 425, 429, 500, 502, 503, 504]);
@@ -17,7 +18,7 @@ export async function s3Error(reply: HttpReply, what: string): Promise<AidoError
 }
 
 export function toS3Error(status: number, xml: string, what: string): AidoError {
-  const code = field(xml, "Code") ?? (status === 404 ? "NotFound" : `HTTP ${status}`);
+  const code = xmlField(xml, "Code")?.slice(0, 200) ?? (status === 404 ? "NotFound" : `HTTP ${status}`);
   const message = `${what} failed: ${code}${said(xml)}`;
   const details = { status, s3Code: code };
   if (PASSING_STATUS.has(status) || PASSING_CODE.has(code)) {
@@ -38,25 +39,7 @@ export function toS3Error(status: number, xml: string, what: string): AidoError 
   });
 }
 
-export function field(xml: string, name: string): string | undefined {
-  const value = new RegExp(`<${name}>([^<]{1,2000})</${name}>`).exec(xml)?.[1];
-  return value?.replace(
-    /&(quot|amp|lt|gt|apos|#34|#39);/g,
-    (whole, entity: string) => ENTITIES[entity] ?? whole,
-  );
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  quot: '"',
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  apos: "'",
-  "#34": '"',
-  "#39": "'",
-};
-
 function said(xml: string): string {
-  const message = field(xml, "Message")?.replace(/\p{Cc}/gu, " ");
+  const message = xmlField(xml, "Message")?.replace(/\p{Cc}/gu, " ");
   return message === undefined ? "" : ` (${message.slice(0, 300)})`;
 }

@@ -297,4 +297,5 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX workspaces_sandbox ON workspaces (sandbox_id) WHERE sandbox_id IS NOT NULL;
   CREATE INDEX workspaces_used ON workspaces (last_used_at, id);
   `,
+  "ALTER TABLE sandboxes ADD COLUMN permissions TEXT",
 ];

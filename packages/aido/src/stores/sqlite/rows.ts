@@ -73,6 +73,7 @@ export const SANDBOX_COLUMNS: Columns<SandboxRecord> = {
   limits: json("limits"),
   privileged: flag("privileged"),
   history: flag("history"),
+  permissions: optionalJson("permissions"),
   labels: json("labels"),
   mounts: json("mounts"),
   ttlMs: number("ttl_ms"),
