@@ -48,18 +48,6 @@ while [ "$(wc -l < ${pids})" -lt 2 ]; do sleep 0.05; done; echo begun; while :; 
   expect(bed.statuses()).toEqual({ "US-001": "completed", "US-002": "completed" });
 });
 
-test("a second signal ends at once, with one last message", async () => {
-  using bed = new AdapterBed([storyJson("US-001")]);
-  const abandon = new AbortController();
-  const script = 'trap "" TERM; echo begun; while :; do sleep 1; done';
-  const onLine = (line: string) => {
-    if (line.includes("begun")) abandon.abort(SIGTERM);
-  };
-  const { code, last } = await bed.run({ env: bed.agent(script), abandon: abandon.signal, onLine });
-  expect(code).toBe(130);
-  expect(last.payload.status).toBe("stopped");
-});
-
 test("stopped before there is a request, it says so", async () => {
   using bed = new AdapterBed();
   const stop = new AbortController();

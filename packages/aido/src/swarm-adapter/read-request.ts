@@ -48,7 +48,8 @@ async function fileLine(path: string): Promise<Buffer> {
   });
   try {
     if (!(await handle.stat()).isFile()) throw messageError("(file)", "is not a file");
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_MESSAGE_BYTES + 1), 0);
+    const buffer = Buffer.alloc(MAX_MESSAGE_BYTES + 1);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
     return await firstLine(asChunks(buffer.subarray(0, bytesRead)));
   } finally {
     await handle.close();

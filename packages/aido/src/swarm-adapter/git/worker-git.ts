@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -72,12 +73,15 @@ export class WorkerGit {
   readonly shared: string;
   readonly directory: string;
   readonly #env: Environment;
+  /** Also when there is no time for an orderly end. */
+  readonly #atExit = () => rmSync(this.directory, { recursive: true, force: true });
 
   private constructor(workspace: string, directory: string, env: Environment) {
     this.workspace = workspace;
     this.shared = join(workspace, ".git");
     this.directory = directory;
     this.#env = env;
+    process.once("exit", this.#atExit);
   }
 
   static async open(workspace: string, env: Environment): Promise<WorkerGit> {
@@ -126,6 +130,7 @@ export class WorkerGit {
   }
 
   async close(): Promise<void> {
+    process.off("exit", this.#atExit);
     await rm(this.directory, { recursive: true, force: true });
   }
 

@@ -45,7 +45,6 @@ export interface RunOptions {
   readonly payload?: Json;
   readonly line?: string;
   readonly signal?: AbortSignal;
-  readonly abandon?: AbortSignal;
   readonly clock?: Clock;
   readonly onLine?: (line: string) => void;
 }
@@ -121,7 +120,7 @@ export class AdapterBed implements Disposable {
       },
       clock: options.clock ?? new SystemClock(),
       signal: options.signal ?? never,
-      abandon: options.abandon ?? never,
+      abandon: never,
     });
     return { code, stderr, ...readOutput(stdout) };
   }
