@@ -130,6 +130,7 @@ export async function wire(
     capabilities,
     profile: config.profile,
     onCreated: begin,
+    settled: (id) => history.settled(id),
     pool: () => pool,
     address,
     overrides: {

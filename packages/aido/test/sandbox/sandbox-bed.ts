@@ -19,6 +19,8 @@ import { HandClock } from "../exec/hand-clock.ts";
 export interface BedOptions extends FakeDriverOptions {
   overrides?: ProfileOverrides;
   tiers?: TierOptions;
+  /** What is still read from a workspace. */
+  settled?: (id: string) => Promise<void> | undefined;
 }
 
 /** The sandbox service on a fake driver, a memory store and a clock that is moved by hand. */
@@ -53,6 +55,7 @@ export function sandboxBed(options: BedOptions = {}) {
       newId,
       overrides: options.overrides,
       tiers: options.tiers,
+      settled: options.settled,
       address: new PublicAddress({ host: "127.0.0.1", port: 3000 }),
     });
     closers.unshift(() => service.close());

@@ -4,6 +4,23 @@ import { describe, expect, test } from "vitest";
 import { passUntil, sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
 
 describe("stop and start", () => {
+  test("a stop lets what reads the workspace come to its end, but not for ever", async () => {
+    let finish = () => {};
+    const reading = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    await using bed = sandboxBed({ settled: () => reading });
+    const [one, two] = [await bed.sandboxes.create({}), await bed.sandboxes.create({})];
+    const stopping = bed.sandboxes.stop(one.id);
+    await bed.clock.advance(9_000);
+    expect(await bed.store.sandboxes.get(one.id)).toMatchObject({ state: "running" });
+    await bed.clock.advance(1_000);
+    expect(await stopping).toMatchObject({ state: "stopped" });
+    const second = bed.sandboxes.stop(two.id);
+    finish();
+    expect(await second).toMatchObject({ state: "stopped" });
+  });
+
   test("keep the container and its files", async () => {
     await using bed = sandboxBed();
     const { id, containerId } = await bed.sandboxes.create({ name: "keep" });

@@ -12,6 +12,7 @@ import {
 import { SandboxTokens } from "../access/sandbox-tokens.ts";
 import type { DriverCapabilities } from "../driver/driver.ts";
 import type { SandboxRecord } from "../store/store.ts";
+import { withTimeLimit } from "../supervisor/time-limit.ts";
 import { ColdStorage } from "../tier/cold-storage.ts";
 import { TierKeeper } from "../tier/tier-keeper.ts";
 import { withToken } from "./build-record.ts";
@@ -33,6 +34,7 @@ import { toSandboxInfo } from "./to-sandbox-info.ts";
 
 const STOP_GRACE_MS = 10_000;
 const DESTROY_WAIT_MS = 60_000;
+const SETTLE_LIMIT_MS = 10_000;
 const POLL_MS = 50;
 /** Ends are told by the driver; this only bounds how long a missed one stays unseen. */
 const END_POLL_MS = 1000;
@@ -179,6 +181,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   async stop(sandbox: string, options: StopOptions = {}): Promise<SandboxInfo> {
     const { id, state } = await this.#fresh(sandbox);
     if (state === "running") {
+      await this.#settle(id, options.signal);
       this.#letGo(id);
       await this.#claims.hold(id, "stop", async () => {
         if (options.onlyIf !== undefined && !(await options.onlyIf(await this.#own(id)))) return;
@@ -194,6 +197,20 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
       });
     }
     return this.#info(await this.#own(id));
+  }
+
+  /** What a sandbox holds up must not keep it from being stopped. */
+  async #settle(id: string, signal: AbortSignal | undefined): Promise<void> {
+    const work = this.#deps.settled?.(id);
+    if (work === undefined) return;
+    const limit = {
+      clock: this.#deps.clock,
+      limitMs: SETTLE_LIMIT_MS,
+      what: "Reading its workspace",
+      signal,
+    };
+    await withTimeLimit(limit, () => work).catch(() => undefined);
+    signal?.throwIfAborted();
   }
 
   async destroy(sandbox: string, signal?: AbortSignal): Promise<void> {

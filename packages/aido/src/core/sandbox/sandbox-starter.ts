@@ -38,6 +38,8 @@ export interface StarterOptions extends SandboxDeps {
   readonly pool?: (() => SandboxPool | undefined) | undefined;
   /** Where callers find the server, for the addresses that sandboxes are known by. */
   readonly address?: PublicAddress | undefined;
+  /** What is still being read from a sandbox's workspace, which ends with its container. */
+  readonly settled?: ((sandboxId: string) => Promise<void> | undefined) | undefined;
   /** The first look at a new sandbox, before anybody else can use it. */
   readonly onCreated?: ((record: SandboxRecord) => Promise<void>) | undefined;
 }
