@@ -17,6 +17,7 @@ export function declareSandboxManagerCommands(program: Command, act: Act): void 
   const manager = program
     .command("sandbox-manager")
     .description("Containers of a swarm's workers, for scripts and other tools; prints JSON");
+  failsWithOne.add(manager);
   const perform = (work: (commands: Commands, context: CliContext) => Promise<number>) =>
     act({
       failsWithOne: true,

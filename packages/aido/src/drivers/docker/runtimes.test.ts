@@ -1,7 +1,7 @@
 import { isAidoError } from "@aido/sdk/protocol";
 import { expect, test } from "vitest";
 import { hasProjectQuota } from "./engine-info.ts";
-import { availableIsolations, runtimeFor } from "./runtimes.ts";
+import { availableIsolations, offlineIsolations, runtimeFor } from "./runtimes.ts";
 
 test("what an engine's runtimes offer is offered, no more", () => {
   expect(availableIsolations(["runc"])).toEqual(["container"]);
@@ -27,4 +27,10 @@ test("project quotas count where the engine's directory lies", () => {
   expect(hasProjectQuota(mounts, "/var/lib/docker")).toBe(true);
   expect(hasProjectQuota(mounts, "/var/lib/docker-other")).toBe(false);
   expect(hasProjectQuota(mounts, "/srv")).toBe(false);
+});
+
+test("a runtime that was registered without a network makes its isolation one without", () => {
+  const runtimes = ["runc", "runsc", "sysbox-runc"];
+  expect(offlineIsolations({ runtimes, offlineRuntimes: ["runsc"] })).toEqual(["gvisor"]);
+  expect(offlineIsolations({ runtimes, offlineRuntimes: [] })).toEqual([]);
 });

@@ -89,3 +89,10 @@ test("privileged takes the place of the restrictions, and only when asked", () =
   expect(options).toMatchObject({ Privileged: true, Memory: 1_000_000, NetworkMode: "none" });
   expect(options).not.toHaveProperty("CapDrop");
 });
+
+test("swap is what is asked for beyond memory, and a network of its own has the sandbox's name", () => {
+  const limits = { ...SPEC.limits, swapBytes: 500_000 };
+  const options = toContainerOptions({ ...SPEC, limits, network: "isolated" }, PLAN);
+  expect(options.HostConfig).toMatchObject({ MemorySwap: 1_500_000, NetworkMode: "aido-1-net" });
+  expect(options.Labels).toMatchObject({ "dev.aido.network": "isolated" });
+});

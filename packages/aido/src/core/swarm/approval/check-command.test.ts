@@ -34,6 +34,8 @@ describe("S1-62 approves", () => {
     ],
     ["sandbox-manager", "sandbox-manager.sh create aimi-swarm-login aimi-sandbox:base"],
     ["sandbox-manager", "sandbox-manager status aimi-swarm-login"],
+    ["sandbox-manager", "aido sandbox-manager create aimi-swarm-login aimi-sandbox:base"],
+    ["sandbox-manager", "aido sandbox-manager clean"],
     ["sandbox-manager", "sandbox-manager remove aimi-swarm-login"],
     ["sandbox-manager", "sandbox-manager rm aimi-x"],
     ...["list", "ls", "cleanup", "clean", "check-runtime", "help"].map((verb) => [

@@ -24,10 +24,11 @@ const MANAGER = "sandbox-manager|sandbox-manager.sh";
 const BUILDER = "build-image|build-project-image|build-project-image.sh";
 const CLI = "aido|aimi-cli|aimi-cli.sh";
 
-const manager = (...command: string[]): ApprovalRule => ({
-  rule: "sandbox-manager",
-  command: [MANAGER, ...command],
-});
+/** Under its own name, and as aido's command. */
+const manager = (...command: string[]): ApprovalRule[] => [
+  { rule: "sandbox-manager", command: [MANAGER, ...command] },
+  { rule: "sandbox-manager", command: ["aido", "sandbox-manager", ...command] },
+];
 const swarm = (command: string[], more: Omit<ApprovalRule, "rule" | "command"> = {}): ApprovalRule => ({
   rule: "swarm",
   command: [CLI, ...command],
@@ -54,9 +55,9 @@ export const APPROVAL_POLICY: ApprovalPolicy = {
     pid: "null|[1-9][0-9]{0,9}",
   },
   allow: [
-    manager("create", "<container>", "<image>", "[<taskFile>]", "[<branch>]"),
-    manager("status|remove|rm", "<container>"),
-    manager("list|ls|cleanup|clean|check-runtime|help"),
+    ...manager("create", "<container>", "<image>", "[<taskFile>]", "[<branch>]"),
+    ...manager("status|remove|rm", "<container>"),
+    ...manager("list|ls|cleanup|clean|check-runtime|help"),
     { rule: "build-image", command: [BUILDER, "[<projectPath>]"] },
     { rule: "build-image", command: [CLI, "build-image", "[<projectPath>]"] },
     swarm(["swarm-init"], { options: { "--force": null } }),

@@ -129,6 +129,9 @@ export const BYPASSES: Readonly<Record<string, readonly string[]>> = {
     `aido swarm-add ${CONTAINER_ID} aimi-x ${TASK_FILE} ../main`,
     `aido swarm-add ${CONTAINER_ID} aimi-x ${TASK_FILE} --force`,
     "sandbox-manager create aimi-x ubuntu:latest",
+    "aido sandbox-manager create aimi-x ubuntu:latest",
+    "aido sandbox-manager create aimi-x aimi-sandbox:base --isolation container",
+    "aido --data-dir /tmp/x sandbox-manager list",
     "sandbox-manager create aimi-x evil.example/aimi-sandbox:base",
   ],
   "unicode look-alikes": [
