@@ -167,7 +167,10 @@ describe("S1-66 a worker's container", () => {
     const { workers, name } = bed;
     const secret = `canary${process.pid}x7f3a9`;
     await workers.create(requestOf(bed));
-    await workers.startAdapter(name, script('echo "${#ANTHROPIC_API_KEY}"', { ANTHROPIC_API_KEY: secret }));
+    await workers.startAdapter(
+      name,
+      script("printf %s $ANTHROPIC_API_KEY | wc -c", { ANTHROPIC_API_KEY: secret }),
+    );
     const leaks = async () => {
       expect(await docker(["inspect", name])).not.toContain(secret);
       let found = "";
