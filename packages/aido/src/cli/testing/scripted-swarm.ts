@@ -127,3 +127,29 @@ export function busySwarm(): ScriptedSwarm {
     .warn("ANTHROPIC_BASE_URL is not https")
     .warn("said nothing for 5 minutes", "cart");
 }
+
+const ESCAPES = [
+  "\u001b[2J\u001b[H",
+  "\u001b]0;owned\u0007",
+  "\u001b[?1049l\u001b[?25h",
+  "\u009b3A",
+  "\u001b[31m",
+  "\u001bc",
+];
+
+/** A worker that tries to act on the terminal with everything it can write. */
+export function hostileSwarm(): ScriptedSwarm {
+  const swarm = new ScriptedSwarm().announce("good", ["Honest work"]).announce("bad", ESCAPES);
+  swarm.state("good", "running").state("bad", "running").story("good", 1, "in_progress", "Fine");
+  for (const [index, attack] of ESCAPES.entries()) {
+    swarm
+      .story("bad", index + 1, "in_progress", `story ${attack}`)
+      .say("bad", `said ${attack}\r${attack}`)
+      .files("bad", `src/${attack}`)
+      .files("good", `src/${attack}`)
+      .warn(`warned ${attack}`, "bad");
+  }
+  return swarm;
+}
+
+export const PLAYS = { busy: busySwarm, hostile: hostileSwarm } as const;
