@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { WorkerEvent, WorkerRequest, Workers } from "../../src/core/swarm/workers/workers.ts";
+import type {
+  OutputOffsets,
+  WorkerEvent,
+  WorkerRequest,
+  Workers,
+} from "../../src/core/swarm/workers/workers.ts";
 import { SWARM_ID, startOf, TASK } from "./workers-contract-values.ts";
 
 export interface WorkersBed extends AsyncDisposable {
@@ -36,7 +41,7 @@ export interface Heard {
 export async function hear(
   workers: Workers,
   name: string,
-  from = { stdoutOffset: 0, stderrOffset: 0 },
+  from: OutputOffsets = { stdoutOffset: 0, stderrOffset: 0 },
   signal: AbortSignal = AbortSignal.timeout(60_000),
 ): Promise<Heard> {
   const parts = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
@@ -145,6 +150,23 @@ export function workersContract(make: () => Promise<WorkersBed>): void {
       const whole = await hear(workers, name);
       const rest = await hear(await bed.another(), name, { stdoutOffset: 10, stderrOffset: 4 });
       expect(rest).toEqual({ stdout: whole.stdout.slice(10), stderr: "\n", end: whole.end });
+    });
+
+    test("tells what is recorded by now without waiting, and its end only when it has come", async () => {
+      await using bed = await make();
+      const { workers, name } = bed;
+      await workers.create(requestOf(bed));
+      await workers.startAdapter(name, startOf("wait"));
+      for await (const event of workers.follow(name, ZERO)) {
+        if (event.type === "output") break;
+      }
+      const other = await bed.another();
+      const soFar = { ...ZERO, untilNow: true };
+      expect(await hear(other, name, soFar)).toEqual({ stdout: "ready\n", stderr: "", end: undefined });
+      await workers.stop(name, 20_000);
+      const whole = await hear(other, name, soFar);
+      expect(whole).toMatchObject({ stdout: "ready\nbye\n", end: { exitCode: 130 } });
+      expect(await hear(other, name)).toEqual(whole);
     });
 
     test("is no longer followed when the signal says so, and runs on", async () => {

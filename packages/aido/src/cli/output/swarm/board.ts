@@ -8,6 +8,7 @@ import type {
   WorkerState,
   WorkerUsage,
 } from "../../../core/swarm/run/swarm-event.ts";
+import { shortWorkerName } from "../../../core/swarm/workers/worker-name.ts";
 
 /** What is known of a swarm at one moment: all that a view of it shows. */
 export interface Board {
@@ -122,7 +123,7 @@ function overlapsOf(workers: ReadonlyMap<string, BoardWorker>): Overlap[] {
 }
 
 function warned(board: Board, worker: string | undefined, message: string): Board {
-  const text = worker === undefined ? message : `${shortName(worker)}: ${message}`;
+  const text = worker === undefined ? message : `${shortWorkerName(worker)}: ${message}`;
   const warnings = added(board.warnings, [text], MOST_WARNINGS);
   return warnings === board.warnings ? board : { ...board, warnings };
 }
@@ -191,11 +192,4 @@ function added(before: readonly string[], more: readonly string[], most: number)
   const all = [...before];
   for (const text of more) if (text !== all.at(-1)) all.push(text);
   return all.length === before.length ? before : all.slice(-most);
-}
-
-const PREFIX = "aimi-swarm-";
-
-/** A worker as people call it. */
-export function shortName(worker: string): string {
-  return worker.startsWith(PREFIX) && worker !== PREFIX ? worker.slice(PREFIX.length) : worker;
 }

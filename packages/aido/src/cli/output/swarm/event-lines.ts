@@ -1,5 +1,6 @@
 import type { SwarmDone, SwarmEvent } from "../../../core/swarm/run/swarm-event.ts";
-import { type Board, type BoardWorker, isEnded, newOverlaps, shortName, textLines } from "./board.ts";
+import { shortWorkerName } from "../../../core/swarm/workers/worker-name.ts";
+import { type Board, type BoardWorker, isEnded, newOverlaps, textLines } from "./board.ts";
 import {
   AFTER_INTERRUPT,
   countOf,
@@ -43,7 +44,7 @@ function ownLines(before: Board, after: Board, event: SwarmEvent): Line[] {
     default: {
       const worker = after.workers.get(event.worker);
       if (after === before || worker === undefined) return [];
-      const name: Span = [shortName(worker.name).padEnd(nameColumns(after)), "bold"];
+      const name: Span = [shortWorkerName(worker.name).padEnd(nameColumns(after)), "bold"];
       return workerLines(worker, before.workers.get(event.worker), event).map((line) => [
         name,
         " | ",
@@ -117,7 +118,7 @@ function doneLine(board: Board, { isInterrupted, at }: SwarmDone): Line {
 function overlapLines(before: Board, after: Board): Line[] {
   const byWorkers = new Map<string, string[]>();
   for (const { path, workers } of newOverlaps(before, after)) {
-    const names = workers.map(shortName).join(", ");
+    const names = workers.map(shortWorkerName).join(", ");
     byWorkers.set(names, [...(byWorkers.get(names) ?? []), path]);
   }
   return [...byWorkers].map(([names, paths]) => {
@@ -128,5 +129,5 @@ function overlapLines(before: Board, after: Board): Line[] {
 }
 
 function nameColumns({ workers }: Board): number {
-  return Math.max(...[...workers.keys()].map((name) => shortName(name).length));
+  return Math.max(...[...workers.keys()].map((name) => shortWorkerName(name).length));
 }

@@ -1,8 +1,8 @@
+import { shortWorkerName } from "../../../core/swarm/workers/worker-name.ts";
 import type { CliContext } from "../../context.ts";
 import { warn } from "../print.ts";
 import { printable, printableJson } from "../printable.ts";
 import { usesColour } from "../uses-colour.ts";
-import { shortName } from "./board.ts";
 import { BoardScreen } from "./board-screen.ts";
 import { eventJson } from "./event-json.ts";
 import { eventLines } from "./event-lines.ts";
@@ -54,7 +54,10 @@ function quietView(context: CliContext): SwarmView {
     show: (event) => {
       if (event.type !== "warning") return;
       const { worker, message } = event;
-      void warn(context, printable(worker === undefined ? message : `${shortName(worker)}: ${message}`));
+      void warn(
+        context,
+        printable(worker === undefined ? message : `${shortWorkerName(worker)}: ${message}`),
+      );
     },
     close: () => Promise.resolve(),
   };

@@ -1,4 +1,5 @@
-import { type Board, type BoardWorker, shortName } from "./board.ts";
+import { shortWorkerName } from "../../../core/swarm/workers/worker-name.ts";
+import type { Board, BoardWorker } from "./board.ts";
 import { chooseRows, RANK, type Row } from "./board-row.ts";
 import {
   AFTER_INTERRUPT,
@@ -91,7 +92,7 @@ function ending({ endedAt, isInterrupted }: Board): Row[] {
 function notices({ overlaps, warnings }: Board): Row[] {
   const files = overlaps.slice(0, MOST_NOTICES).map(({ path, workers }, index): Row => {
     const label = index > 0 ? "" : overlaps.length === 1 ? "overlap" : `${overlaps.length} overlaps`;
-    const names = workers.map(shortName).join(", ");
+    const names = workers.map(shortWorkerName).join(", ");
     return {
       rank: index === 0 ? RANK.notice : RANK.moreNotices,
       spans: [[label.padEnd(11), "yellow"], " ", path, "  ", [names, "dim"]],

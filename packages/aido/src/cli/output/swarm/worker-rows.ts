@@ -1,4 +1,5 @@
-import { type BoardWorker, isEnded, shortName } from "./board.ts";
+import { shortWorkerName } from "../../../core/swarm/workers/worker-name.ts";
+import { type BoardWorker, isEnded } from "./board.ts";
 import { RANK, type Row } from "./board-row.ts";
 import {
   countOf,
@@ -23,7 +24,7 @@ export interface Layout {
 }
 
 export function chooseLayout(width: number, workers: Iterable<BoardWorker>): Layout {
-  const longest = Math.max(4, ...[...workers].map(({ name }) => shortName(name).length));
+  const longest = Math.max(4, ...[...workers].map(({ name }) => shortWorkerName(name).length));
   if (width < 45) return { width, name: Math.min(longest, 14), bar: 0, tokens: 8 };
   if (width < 70) return { width, name: Math.min(longest, 14), bar: 6, tokens: 8 };
   if (width < 100) return { width, name: Math.min(longest, 16), bar: 10, tokens: 11 };
@@ -49,7 +50,7 @@ function summary(worker: BoardWorker, layout: Layout, now: Date): Span[] {
   const ended = stories.completed + stories.failed + stories.skipped;
   const { turns } = worker.usage;
   const parts: Span[][] = [
-    [[padded(shortName(worker.name), name), "bold"]],
+    [[padded(shortWorkerName(worker.name), name), "bold"]],
     [[padded(worker.state, 9), STATE_STYLES[worker.state]]],
     ...(bar === 0 ? [] : [progressBar(stories, bar)]),
     [padded(`${ended}/${stories.total}`, 5, "right")],

@@ -159,6 +159,7 @@ export class FakeWorker {
         yield end;
         return;
       }
+      if (from.untilNow) return;
       await this.#change(at, signal);
     }
   }

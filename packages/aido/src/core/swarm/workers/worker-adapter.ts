@@ -53,14 +53,18 @@ export class WorkerAdapter {
   ): AsyncGenerator<WorkerEvent> {
     const { execs } = this.#deps;
     const { id } = await this.#get(worker);
+    const { untilNow = false, ...range } = from;
+    // Asked before the output is read: what is written at the very end is read before the end is told.
+    const isOver = untilNow && (await execs.get(worker.id, id)).status !== "running";
     for await (const { stream, offset, data } of execs.output(
       worker.id,
       id,
-      { ...from, follow: true },
+      { ...range, follow: !untilNow },
       signal,
     )) {
       yield { type: "output", stream, offset, data };
     }
+    if (untilNow && !isOver) return;
     yield await this.#end(worker, await execs.wait(worker.id, id, signal), signal);
   }
 

@@ -27,6 +27,11 @@ export function workerName(taskFilePath: string): string {
   return PREFIX + (slug.length <= MOST_SLUG ? slug : shortened(slug));
 }
 
+/** A worker as people call it. */
+export function shortWorkerName(name: string): string {
+  return name.startsWith(PREFIX) && name !== PREFIX ? name.slice(PREFIX.length) : name;
+}
+
 /** The exec that is the adapter of a worker: the same whoever asks, so that it is started once. */
 export function adapterExecId(swarmId: string, name: string): string {
   return `adapter-${createHash("sha256").update(`${swarmId}\n${name}`).digest("hex").slice(0, 24)}`;

@@ -85,6 +85,8 @@ export interface AdapterStart {
 export interface OutputOffsets {
   stdoutOffset: number;
   stderrOffset: number;
+  /** Ends with what is recorded by now, without the end of an adapter that still runs. */
+  untilNow?: boolean | undefined;
 }
 
 export type WorkerEvent = WorkerOutput | WorkerEnd;
