@@ -10,6 +10,8 @@ export class TcpProxy implements AsyncDisposable {
   cutAfterBytes: number | undefined;
   /** New connections are cut at once. */
   isRefusing = false;
+  /** Told of what clients send, after it was passed on. */
+  onSent: (chunk: Buffer) => void = () => undefined;
   /** Bytes that one connection may bring back before it falls silent; undefined is all. */
   holdAfterBytes: number | undefined;
   /** Resolves when a connection has fallen silent. */
@@ -82,5 +84,6 @@ export class TcpProxy implements AsyncDisposable {
     });
     target.on("end", () => client.end());
     client.pipe(target);
+    client.on("data", (chunk) => this.onSent(chunk));
   }
 }

@@ -1,0 +1,3 @@
+import { mishapSuite } from "./mishap-suite.ts";
+
+mishapSuite("local", "host");
