@@ -31,7 +31,7 @@ const CHUNKS = [
   ],
   ["docker", comesWithDocker],
   ["local", /\/drivers\/local\//],
-  ["shared", /\/(sdk\/src\/(?!schemas)|cli\/(output|commands\/exit-code))/],
+  ["shared", /\/(sdk\/src\/(?!schemas)|cli\/(output\/(?!swarm\/)|commands\/exit-code))/],
 ];
 
 /**
