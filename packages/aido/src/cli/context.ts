@@ -30,13 +30,23 @@ export interface CliContext {
   withKeys<Result>(work: (keys: ApiKeys) => Promise<Result>): Promise<Result>;
   /** The images of swarms, on this machine's engine. */
   withSwarmImages<Result>(work: (images: SwarmImages) => Promise<Result>): Promise<Result>;
-  /** The workers of swarms on this machine's engine; they run on when the work is done. */
-  withWorkers<Result>(work: (workers: Workers) => Promise<Result>): Promise<Result>;
+  /**
+   * The workers of swarms on this machine's engine; they run on when the work is done. Those of a project are kept in its own data
+   * directory, unless another one was named.
+   */
+  withWorkers<Result>(work: (workers: Workers) => Promise<Result>, project?: string): Promise<Result>;
+  /** aido itself as a process that outlives this one; what it prints goes to the end of the file. */
+  startInBackground(argv: readonly string[], log: string): BackgroundProcess;
   /** The data directory of this machine as one file, and back into an empty one. */
   backUp(file: string): Promise<{ file: string; bytes: number; skipped: number }>;
   restore(file: string): Promise<{ dataDir: string; createdAt: string; sandboxes: number; skipped: number }>;
   /** Every setting and where it came from; secrets print as hidden. */
   settings(): readonly Setting[];
+}
+
+export interface BackgroundProcess {
+  readonly pid: number | undefined;
+  isRunning(): boolean;
 }
 
 export interface RunningServer {

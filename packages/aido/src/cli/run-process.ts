@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Aido } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
 import type { ConfigSources, LoadedConfig } from "../config/load-config.ts";
@@ -10,6 +11,7 @@ import { ProgressLine, type ProgressMode } from "./output/progress-line.ts";
 import { ProcessKeyboard } from "./process-keyboard.ts";
 import { ProcessSignals } from "./process-signals.ts";
 import { runCli } from "./run-cli.ts";
+import { startInBackground } from "./start-in-background.ts";
 
 export interface Invocation {
   argv: readonly string[];
@@ -120,8 +122,11 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
         await using images = await openSwarmImages({ config: known, env: invocation.env });
         return await work(images);
       },
-      withWorkers: async (work) => {
-        const { config: known } = config.get();
+      withWorkers: async (work, project) => {
+        const { config: given, settings } = config.get();
+        const isDefault = settings.some(({ key, source }) => key === "dataDir" && source === "default");
+        const known =
+          project !== undefined && isDefault ? { ...given, dataDir: join(project, ".aido") } : given;
         if (known.server !== undefined) throw localOnly("swarm", known.server);
         const [{ openSwarmWorkers }, { makeLogger }] = await Promise.all([
           import("../compose/open-swarm-workers.ts"),
@@ -131,6 +136,7 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
         await using opened = await openSwarmWorkers({ config: known, logger, onProgress: progress.show });
         return await work(opened.workers);
       },
+      startInBackground: (argv, log) => startInBackground(process, argv, log),
       backUp: async (file) => (await import("../compose/backup.ts")).backUp(backupOf("backup", file)),
       restore: async (file) => (await import("../compose/backup.ts")).restore(backupOf("restore", file)),
       settings: () => config.get().settings,

@@ -106,6 +106,7 @@ export interface Config
       | `workspaces.${string}`
       | `s3.${string}`
       | `aws.${string}`
+      | `swarm.${string}`
       | "ttl"
       | "batchTtl"
       | "idleTimeout"

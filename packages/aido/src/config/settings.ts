@@ -5,6 +5,7 @@ import { GC_SETTINGS, type GcValues } from "./gc-settings.ts";
 import { OBJECT_SETTINGS, type ObjectValues } from "./object-settings.ts";
 import type { Secret } from "./secret.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
+import { SWARM_SETTINGS, type SwarmValues } from "./swarm-settings.ts";
 import { bytes, duration, flag, numberFrom, oneOf, seconds, secret, text, url } from "./value-kinds.ts";
 import { WORKSPACE_SETTINGS, type WorkspaceValues } from "./workspace-settings.ts";
 
@@ -13,7 +14,7 @@ export type ImageBuilders = "admin" | "write" | "nobody";
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** Every setting by its dotted key, with the value it has when nobody sets it. */
-export interface Values extends ObjectValues, GcValues, WorkspaceValues, AwsValues {
+export interface Values extends ObjectValues, GcValues, WorkspaceValues, AwsValues, SwarmValues {
   driver: DriverChoice;
   dataDir: string;
   dockerHost: string | undefined;
@@ -376,6 +377,7 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
   ...GC_SETTINGS,
   ...WORKSPACE_SETTINGS,
   ...AWS_SETTINGS,
+  ...SWARM_SETTINGS,
   logLevel: {
     kind: oneOf("debug", "info", "warn", "error", "silent"),
     default: "warn",

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkSchema } from "../../core/swarm/state/check-schema.ts";
 import { SWARM_STATE_SCHEMA } from "../../core/swarm/state/swarm-state-schema.ts";
+import { FakeWorkers } from "../../core/swarm/testing/fake-workers.ts";
 import { runCli } from "../run-cli.ts";
 import { fakeContext } from "../testing/fake-context.ts";
 
@@ -16,12 +17,16 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(project, { recursive: true, force: true }));
 
+/** An engine that has every container as it was registered. */
+const workers = new FakeWorkers();
+workers.status = async (name) => ({ name, exists: true, swarmState: "pending" });
+
 async function aido(argv: readonly string[], cwd = project) {
   let context = fakeContext({ cwd });
   const code = await runCli(argv, {
     version: "0.0.0",
     makeContext: (globals) => {
-      context = fakeContext({ cwd, globals });
+      context = fakeContext({ cwd, globals, workers });
       return Promise.resolve(context);
     },
   });

@@ -20,6 +20,7 @@ import type { CliContext } from "../context.ts";
 import { printResult } from "../output/print.ts";
 import { printable, printableJson } from "../output/printable.ts";
 import { interruptible } from "./interrupt.ts";
+import { reconciledState } from "./swarm/reconciled.ts";
 
 export interface SwarmOptions {
   dir?: string;
@@ -73,12 +74,15 @@ export async function swarmRemove(
 }
 
 export async function swarmStatus(context: CliContext, options: SwarmOptions): Promise<number> {
-  return await withState(context, options, async (file) => printJson(context, await file.read()));
+  return await interruptible(context, async (signal) => {
+    await printJson(context, await reconciledState(context, { dir: options.dir, signal }));
+    return 0;
+  });
 }
 
 export async function swarmList(context: CliContext, options: SwarmOptions): Promise<number> {
-  return await withState(context, options, async (file) => {
-    const { containers } = await file.read();
+  return await interruptible(context, async (signal) => {
+    const { containers } = await reconciledState(context, { dir: options.dir, signal });
     const rows = containers.map(({ containerName, status }) => ({ containerName, status }));
     await printResult(context, rows, () =>
       rows
@@ -86,6 +90,7 @@ export async function swarmList(context: CliContext, options: SwarmOptions): Pro
         .map((cells) => `${cells.map(printable).join("\t")}\n`)
         .join(""),
     );
+    return 0;
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Aido } from "@aido/sdk";
+import { AidoError } from "@aido/sdk/protocol";
 import type { SwarmImages } from "../../core/swarm/image/swarm-images.ts";
 import type { Workers } from "../../core/swarm/workers/workers.ts";
 import type { CliContext, DoctorReport, GlobalOptions, Setting } from "../context.ts";
@@ -61,8 +62,11 @@ export function fakeContext(options: FakeContextOptions = {}): FakeContext {
         : work(options.swarmImages),
     withWorkers: (work) =>
       options.workers === undefined
-        ? Promise.reject(new Error("This test has no workers"))
+        ? Promise.reject(new AidoError("RUNTIME_UNAVAILABLE", "This test has no engine"))
         : work(options.workers),
+    startInBackground: () => {
+      throw new Error("This test starts no process");
+    },
     backUp: () => Promise.reject(new Error("This test has no data")),
     restore: () => Promise.reject(new Error("This test has no data")),
     settings: () => options.settings ?? [],

@@ -43,7 +43,9 @@ export async function checkProject(project: string, surroundings: GitSurrounding
     });
   }
   const branch = head.text.replace(/^refs\/heads\//, "");
-  const change = firstLine(Buffer.from((await git([...STATUS, "--", ".", ":(exclude).aimi"])).text));
+  const change = firstLine(
+    Buffer.from((await git([...STATUS, "--", ".", ":(exclude).aimi", ":(exclude).aido"])).text),
+  );
   if (change !== "")
     warnings.push("There are changes that are not committed; workers see only what is pushed to origin");
   const unpushed = Number((await git(["rev-list", "--count", "HEAD", "--not", "--remotes=origin"])).text);
