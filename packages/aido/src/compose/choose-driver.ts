@@ -34,12 +34,24 @@ export async function chooseDriver(
 
 export async function openDocker({ config, dataDir }: DriverContext): Promise<Driver> {
   const { DockerDriver } = await import("../drivers/docker/docker-driver.ts");
-  return new DockerDriver({
-    host: config.dockerHost,
-    certPath: config.dockerCertPath,
-    scope: scopeOf(dataDir.root),
-    agentPath: findAgent(config.agentPath),
-    runDir: (sandboxId) => dataDir.run(sandboxId),
+  const open = (host: string | undefined) =>
+    new DockerDriver({
+      host,
+      certPath: config.dockerCertPath,
+      scope: scopeOf(dataDir.root),
+      agentPath: findAgent(config.agentPath),
+      runDir: (sandboxId) => dataDir.run(sandboxId),
+    });
+  if (config.dockerHosts.length === 0) return open(config.dockerHost);
+  const { DockerEngines } = await import("../drivers/docker/engines/docker-engines.ts");
+  const { toEngineAddress } = await import("../drivers/docker/engine-address.ts");
+  const hosts = [...new Set(config.dockerHosts)];
+  return new DockerEngines({
+    engines: hosts.map((host) => {
+      const { text, local } = toEngineAddress(host, config.dockerCertPath);
+      return { address: text, local, driver: open(host) };
+    }),
+    places: dataDir.engines,
   });
 }
 
@@ -69,6 +81,8 @@ export async function openLocal(
 
 /** Undefined when an engine answers. One line on a socket: the engine's library takes longer to load than this. */
 export async function whyDockerIsSilent(config: Config): Promise<string | undefined> {
+  // Several are named on purpose too, and one that answers is enough.
+  if (config.dockerHosts.length > 0) return undefined;
   const { toEngineAddress } = await import("../drivers/docker/engine-address.ts");
   const { text, options } = toEngineAddress(config.dockerHost, config.dockerCertPath);
   // Engines behind TLS and ssh are named on purpose; whether they answer is seen when they are used.

@@ -108,6 +108,7 @@ export interface Config
       | `aws.${string}`
       | `swarm.${string}`
       | "ttl"
+      | "dockerHosts"
       | "batchTtl"
       | "idleTimeout"
       | "requestTimeout"
@@ -118,6 +119,8 @@ export interface Config
   readonly requestTimeoutMs: number;
   readonly batchTtlMs: number;
   readonly limits: Partial<ResourceLimits>;
+  /** None when there is one engine, which `dockerHost` names. */
+  readonly dockerHosts: readonly string[];
   readonly images: ImagesConfig;
   readonly serve: ServeConfig;
   readonly sidecar: SidecarConfig;
@@ -143,6 +146,7 @@ export function toConfig(values: Values, cwd: string): Config {
     driver: values.driver,
     dataDir: absolute(values.dataDir, cwd),
     dockerHost: values.dockerHost,
+    dockerHosts: toList(values.dockerHosts),
     dockerCertPath: values.dockerCertPath,
     agentPath: values.agentPath === undefined ? undefined : absolute(values.agentPath, cwd),
     profile: values.profile,

@@ -18,6 +18,7 @@ export interface Values extends ObjectValues, GcValues, WorkspaceValues, AwsValu
   driver: DriverChoice;
   dataDir: string;
   dockerHost: string | undefined;
+  dockerHosts: string | undefined;
   dockerCertPath: string | undefined;
   agentPath: string | undefined;
   profile: ProfileName;
@@ -92,6 +93,12 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     default: undefined,
     description: "Address of the Docker engine; the machine's own when unset.",
     variables: { DOCKER_HOST: text },
+  },
+  dockerHosts: {
+    kind: text,
+    default: undefined,
+    description:
+      "Addresses of several Docker engines, separated by commas; each sandbox goes to the least loaded. Takes the place of dockerHost.",
   },
   dockerCertPath: {
     kind: text,

@@ -48,6 +48,11 @@ export class DataDir {
     return join(this.workspaces, id);
   }
 
+  /** On which of several engines each sandbox is. */
+  get engines(): string {
+    return join(this.root, "engines");
+  }
+
   execs(id: string): string {
     return join(this.sandbox(id), "execs");
   }

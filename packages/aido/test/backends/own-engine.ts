@@ -18,13 +18,12 @@ const script = (name: string) => fileURLToPath(new URL(`../../../../scripts/${na
  */
 export class OwnEngine implements AsyncDisposable {
   readonly host: string;
-  readonly #process: ChildProcess;
+  #process: ChildProcess | undefined;
   readonly #directory: string;
   readonly #bridge: string;
 
-  private constructor(host: string, process: ChildProcess, directory: string, bridge: string) {
+  private constructor(host: string, directory: string, bridge: string) {
     this.host = host;
-    this.#process = process;
     this.#directory = directory;
     this.#bridge = bridge;
   }
@@ -34,37 +33,52 @@ export class OwnEngine implements AsyncDisposable {
     const at = (name: string) => join(directory, name);
     const host = `unix://${at("docker.sock")}`;
     await writeFile(at("daemon.json"), JSON.stringify(config));
-    const bridge = await addBridge();
+    const engine = new OwnEngine(host, directory, await addBridge());
+    try {
+      await engine.restart();
+    } catch (error) {
+      await engine[Symbol.asyncDispose]();
+      throw error;
+    }
+    return engine;
+  }
+
+  /** With the containers and images that it had; those ran no longer when it was stopped. */
+  async restart(): Promise<void> {
+    const at = (name: string) => join(this.#directory, name);
+    const { host } = this;
     const log = openSync(at("log"), "w");
     const child = spawn(
       "dockerd",
       [
         ...["--config-file", at("daemon.json"), "--host", host, "--pidfile", at("docker.pid")],
-        ...["--data-root", at("data"), "--exec-root", at("exec"), "--bridge", bridge],
+        ...["--data-root", at("data"), "--exec-root", at("exec"), "--bridge", this.#bridge],
         ...["--iptables=false", "--ip-forward=false", "--ip-masq=false"],
         ...["--containerd-namespace", "aido-test", "--containerd-plugins-namespace", "aido-test-plugins"],
       ],
       { stdio: ["ignore", log, log] },
     );
     closeSync(log);
-    const engine = new OwnEngine(host, child, directory, bridge);
-    try {
-      await until(
-        "the engine answers",
-        async () => {
-          if (child.exitCode !== null) throw new Error(await readFile(at("log"), "utf8"));
-          return docker(["version"], { host }).then(
-            () => true,
-            () => false,
-          );
-        },
-        60_000,
-      );
-    } catch (error) {
-      await engine[Symbol.asyncDispose]();
-      throw error;
-    }
-    return engine;
+    this.#process = child;
+    await until(
+      "the engine answers",
+      async () => {
+        if (child.exitCode !== null) throw new Error(await readFile(at("log"), "utf8"));
+        return docker(["version"], { host }).then(
+          () => true,
+          () => false,
+        );
+      },
+      60_000,
+    );
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#process;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    child.kill("SIGTERM");
+    await ended;
   }
 
   /** Makes one of the test images in this engine. */
@@ -73,12 +87,7 @@ export class OwnEngine implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const child = this.#process;
-    if (child.exitCode === null && child.signalCode === null) {
-      const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-      child.kill("SIGTERM");
-      await ended;
-    }
+    await this.stop();
     await run("ip", ["link", "delete", this.#bridge]);
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
   }

@@ -28,7 +28,7 @@ export interface Driver {
   /** Idempotent: ends what runs and removes all that the driver made for the sandbox. */
   remove(sandboxId: string): Promise<void>;
   inspect(sandboxId: string): Promise<Container | undefined>;
-  /** Every container of this driver's scope, whatever the store says. */
+  /** Every container of this driver's scope, whatever the store says; where one of several backends is away, its are `unreachable`. */
   list(): Promise<readonly Container[]>;
   /**
    * Keeps the files of a container that does not run as an image of the driver's own; the container stays as it is.
@@ -102,7 +102,8 @@ export interface ContainerSpec {
   privileged: boolean;
 }
 
-export type ContainerState = "created" | "running" | "exited";
+/** `unreachable`: what has it does not answer, and nobody knows how it is. */
+export type ContainerState = "created" | "running" | "exited" | "unreachable";
 
 export interface Container {
   sandboxId: string;

@@ -38,7 +38,9 @@ export class Reconciler {
       const record = await store.sandboxes.get(container.sandboxId);
       if (record?.state === "deleted") await this.#ender.removeContainer(record.id);
     }
-    await this.expire();
+    await this.expire().catch((thrown: unknown) => {
+      if (!isAway(thrown)) throw thrown;
+    });
   }
 
   /** Of one sandbox, by asking for its container alone. */
@@ -78,7 +80,7 @@ export class Reconciler {
   }
 
   async #settle(record: SandboxRecord, container: Container | undefined): Promise<void> {
-    if (container?.state === "running") return;
+    if (container?.state === "running" || container?.state === "unreachable") return;
     // A sandbox that is started, stopped or destroyed right now belongs to the process that does it.
     const claim = await this.#deps.store.claims.get(record.id);
     if (claim !== undefined && !this.#claims.isAbandoned(claim)) return;
@@ -98,7 +100,7 @@ export class Reconciler {
         if (now !== undefined) await this.#finish(claim, now);
       });
     } catch (thrown) {
-      if (!isAidoError(thrown, "CONTAINER_BUSY")) throw thrown;
+      if (!isAidoError(thrown, "CONTAINER_BUSY") && !isAway(thrown)) throw thrown;
     }
   }
 
@@ -132,4 +134,9 @@ export class Reconciler {
       else await this.#ender.retire(record, "timeout");
     });
   }
+}
+
+/** What has the sandbox does not answer: others can be looked after all the same, and this one at the next look. */
+function isAway(thrown: unknown): boolean {
+  return isAidoError(thrown, "RUNTIME_UNAVAILABLE");
 }
