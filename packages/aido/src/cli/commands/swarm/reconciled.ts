@@ -44,7 +44,11 @@ async function makeTrue(
     const plan = readChoices(context, {}).planFor(undefined);
     await Promise.all(
       after.containers
-        .filter(({ containerName }) => before.some((entry) => entry.containerName === containerName))
+        // A paused one answers nothing.
+        .filter(
+          ({ containerName, status }) =>
+            status !== "stopped" && before.some((entry) => entry.containerName === containerName),
+        )
         .map(async (entry) => {
           const file = await swarm.readTask(entry.taskFilePath);
           const { exists } = await deps.workers.status(entry.containerName, signal);

@@ -46,7 +46,10 @@ export async function resumeSwarm(
         return state.containers.every(({ status }) => status === "completed") ? 0 : 1;
       }
       if (waiting.length > 0) await warnOfSecrets(context, choices.planFor(undefined));
-      const build = (flags.build ?? true) && waiting.length > 0 && flags.image === undefined;
+      const records = await Promise.all(
+        waiting.map(({ containerName }) => swarm.records.read(state.swarmId, containerName)),
+      );
+      const build = (flags.build ?? true) && records.some((record) => record?.plan.image === undefined);
       const image = await findImage(context, { ...checked, project: swarm.project, build, signal });
       ready = { swarm, checked, image };
       return 0;
