@@ -47,6 +47,8 @@ export class OwnEngine implements AsyncDisposable {
   async restart(): Promise<void> {
     const at = (name: string) => join(this.#directory, name);
     const { host } = this;
+    // Killed ones leave them, and the next takes whoever has their numbers now for those that it needs.
+    for (const name of ["docker.pid", "exec/containerd/containerd.pid"]) await rm(at(name), { force: true });
     const log = openSync(at("log"), "w");
     const child = spawn(
       "dockerd",
@@ -74,11 +76,12 @@ export class OwnEngine implements AsyncDisposable {
   }
 
   async stop(): Promise<void> {
-    const child = this.#process;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-    child.kill("SIGTERM");
-    await ended;
+    await this.#end("SIGTERM");
+  }
+
+  /** At once and without a word, in the middle of whatever it does. */
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
   }
 
   /** Makes one of the test images in this engine. */
@@ -88,9 +91,26 @@ export class OwnEngine implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+    // One that was killed has left them.
+    for (const mount of await mountsBeneath(this.#directory)) await run("umount", [mount]);
     await run("ip", ["link", "delete", this.#bridge]);
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
   }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#process;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    child.kill(signal);
+    await ended;
+  }
+}
+
+/** The innermost first. */
+async function mountsBeneath(directory: string): Promise<readonly string[]> {
+  const lines = (await readFile("/proc/self/mounts", "utf8")).split("\n");
+  const targets = lines.map((line) => line.split(" ")[1] ?? "");
+  return targets.filter((target) => target.startsWith(`${directory}/`)).toReversed();
 }
 
 /** Its addresses are of the range set aside for measuring networks, which no real one uses. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { OwnEngine } from "../backends/own-engine.ts";
 import { TcpProxy } from "../backends/tcp-proxy.ts";
 import { Mishap, mishapSuite } from "./mishap-suite.ts";
 
@@ -35,4 +36,35 @@ test("an engine that is gone during a commit leaves the sandbox hot, and what it
   await place.expectBack(next, id);
   await next.sandboxes.destroy(id);
   await place.expectNothingLeft(next);
+});
+
+test("an engine that is killed in the middle of a commit has the sandbox's files when it is back", {
+  timeout: 240_000,
+}, async () => {
+  await using engine = await OwnEngine.start();
+  await engine.addImage("busybox");
+  const path = engine.host.replace(/^unix:\/\//, "");
+  await using proxy = await TcpProxy.to({ path });
+  await using place = await Mishap.make("docker", IMAGE, { AIDO_DOCKER_HOST: engine.host });
+  const aido = await place.open();
+  const id = await place.stopped(aido, "hot");
+  const away = await place.open({ AIDO_DOCKER_HOST: `tcp://127.0.0.1:${proxy.port}` });
+  let killing: Promise<void> | undefined;
+  proxy.onSent = (chunk) => {
+    if (/^POST \/[^ ]*commit/m.test(chunk.toString("latin1"))) killing ??= engine.kill();
+  };
+  expect(await place.collect(away, id)).toMatchObject({
+    warmed: [],
+    failed: [{ id, code: "RUNTIME_UNAVAILABLE" }],
+  });
+  await killing;
+  expect(await aido.store.sandboxes.get(id)).toMatchObject({ state: "stopped", tier: "hot" });
+  proxy.onSent = () => undefined;
+  await engine.restart();
+  expect(await place.collect(away, id)).toMatchObject({ warmed: [id], failed: [] });
+  await aido.sandboxes.start(id);
+  await place.expectBack(aido, id);
+  await aido.sandboxes.destroy(id);
+  await aido.gc.collect();
+  await place.expectNothingLeft(aido);
 });
