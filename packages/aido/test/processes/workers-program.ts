@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { openSwarmWorkers } from "../../src/compose/open-swarm-workers.ts";
 import { loadProcessConfig } from "../../src/config/process-config.ts";
 import { ExecService } from "../../src/core/exec/exec-service.ts";
@@ -6,7 +7,8 @@ import { makeLogger } from "../../src/log/make-logger.ts";
 import { startOf } from "../swarm/workers-contract-values.ts";
 
 // Starts the adapter of a worker and follows it, printing the offset behind what it has heard; or is killed on the way:
-// `stored` before the supervisor hears of it, `started` before it has its task, `given` before that is written down.
+// `stored` before the supervisor hears of it, `started` before it has its task, `given` before that is written down,
+// `over` when the adapter and its container have ended, still before that.
 const [dataDir = "", agentPath = "", name = "", script = "", where = ""] = process.argv.slice(2);
 const die = (): never => {
   process.kill(process.pid, "SIGKILL");
@@ -19,6 +21,16 @@ if (where === "started") ExecService.prototype.giveStdin = async () => die();
 if (where === "given") {
   ExecService.prototype.giveStdin = async function (this: ExecService, ...args) {
     await give.apply(this, args);
+    return die();
+  };
+}
+
+if (where === "over") {
+  ExecService.prototype.giveStdin = async function (this: ExecService, ...args) {
+    await give.apply(this, args);
+    const [sandbox, execId] = args;
+    await this.wait(sandbox, execId);
+    while ((await workers.status(name)).dockerState !== "exited") await sleep(20);
     return die();
   };
 }

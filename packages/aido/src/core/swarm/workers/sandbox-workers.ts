@@ -1,6 +1,6 @@
 import { AidoError, type Isolation, isAidoError } from "@aido/sdk/protocol";
 import type { Clock } from "../../clock.ts";
-import type { Driver } from "../../driver/driver.ts";
+import type { Container, Driver } from "../../driver/driver.ts";
 import type { ExecService } from "../../exec/exec-service.ts";
 import { checkCapabilities } from "../../sandbox/check-capabilities.ts";
 import type { SandboxService } from "../../sandbox/sandbox-service.ts";
@@ -77,10 +77,7 @@ export class SandboxWorkers implements Workers {
     const containers = new Map((await driver.list()).map((container) => [container.sandboxId, container]));
     signal?.throwIfAborted();
     const infos: WorkerInfo[] = [];
-    for (const record of records) {
-      const container = containers.get(record.id);
-      infos.push(container === undefined ? await this.#info(record) : toWorkerInfo(record, container));
-    }
+    for (const record of records) infos.push(await this.#info(record, containers.get(record.id)));
     return infos;
   }
 
@@ -102,13 +99,15 @@ export class SandboxWorkers implements Workers {
     if (record !== undefined) await this.#adapter.stop(record, graceMs);
   }
 
-  async #info(record: SandboxRecord): Promise<WorkerInfo> {
+  async #info(record: SandboxRecord, known?: Container): Promise<WorkerInfo> {
     const { driver, store } = this.#deps;
-    const container = await driver.inspect(record.id);
+    const container = known ?? (await driver.inspect(record.id));
     // Whoever took the container away may have left its network; what is just being made has none yet.
     const isLeft = container === undefined && record.state !== "pending";
     if (isLeft && (await store.claims.get(record.id)) === undefined) await driver.remove(record.id);
-    return toWorkerInfo(record, container);
+    // One that has ended may have done so before anybody wrote down that it had its task.
+    const isOver = container?.state === "exited" && (await this.#adapter.hasEnded(record));
+    return toWorkerInfo(record, container, isOver || undefined);
   }
 
   /** What a killed process left half made is finished first; what runs or is being made keeps its name. */

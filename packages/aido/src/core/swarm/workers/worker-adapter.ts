@@ -28,6 +28,7 @@ export class WorkerAdapter {
    */
   async start(worker: SandboxRecord, start: AdapterStart, signal?: AbortSignal): Promise<void> {
     if (worker.labels[WORKER_LABEL.adapter] !== undefined) return;
+    if (await this.hasEnded(worker)) return;
     // A container that has ended meanwhile is seen here, and not by the command that cannot be started in it.
     await this.#deps.sandboxes.get(worker.id);
     const task = Buffer.from(`${JSON.stringify(start.request)}\n`);
@@ -82,6 +83,13 @@ export class WorkerAdapter {
       const container = await this.#deps.driver.inspect(worker.id);
       if (container?.state === "running") throw thrown;
     }
+  }
+
+  /** It ran, and its end is recorded. */
+  async hasEnded(worker: SandboxRecord): Promise<boolean> {
+    const exec = await this.#find(worker);
+    const isOver = exec !== undefined && exec.status !== "running" && exec.status !== "lost";
+    return isOver && exec.startError === undefined;
   }
 
   async #startExec(

@@ -4,14 +4,18 @@ import { WORKER_LABEL } from "./worker-record.ts";
 import type { WorkerInfo, WorkerState } from "./workers.ts";
 
 /** What the engine knows of a worker's container, in the words of a swarm. */
-export function toWorkerInfo(record: SandboxRecord, container: Container | undefined): WorkerInfo {
+export function toWorkerInfo(
+  record: SandboxRecord,
+  container: Container | undefined,
+  hasAdapter = record.labels[WORKER_LABEL.adapter] !== undefined,
+): WorkerInfo {
   const name = record.name ?? record.id;
   if (container === undefined) return { name, exists: false, swarmState: "not_found" };
   const { exitCode, containerId, startedAt, finishedAt } = container;
   return {
     name,
     exists: true,
-    swarmState: toWorkerState(container, record.labels[WORKER_LABEL.adapter] !== undefined),
+    swarmState: toWorkerState(container, hasAdapter),
     dockerState: container.nativeState ?? container.state,
     exitCode,
     containerId,

@@ -64,7 +64,7 @@ describe("a host that is killed while it starts the adapter leaves a pending wor
     await using bed = await makeBed();
     const { workers, name } = bed;
     await workers.create(requestOf(bed));
-    const say = 'printf "%s\\n" "$task"';
+    const say = 'while [ ! -e go ]; do sleep 0.05; done; printf "%s\\n" "$task"';
     await using child = startChild(built.program, [bed.dataDir, agentPath(), name, say, where]);
     await child.ended;
     expect(child.signal).toBe("SIGKILL");
@@ -72,9 +72,24 @@ describe("a host that is killed while it starts the adapter leaves a pending wor
     // The second has another time in its request: what counts is that the adapter gets one whole one.
     const request = { ...TASK, timestamp: "2026-02-16T00:00:01.0000000Z" };
     await workers.startAdapter(name, { ...startOf("script", { SCRIPT: say }), request });
+    await docker(["exec", "-u", "1000", name, "touch", "/workspace/go"]);
     const { stdout, end } = await hear(workers, name);
     expect(JSON.parse(stdout)).toEqual(where === "given" ? TASK : request);
     expect(end).toMatchObject({ exitCode: 0 });
     expect(await workers.status(name)).toMatchObject({ swarmState: "completed" });
   });
+});
+
+test("an adapter that ended before its host could write down that it was started has completed", async () => {
+  await using bed = await makeBed();
+  const { workers, name } = bed;
+  await workers.create(requestOf(bed));
+  const say = 'printf "%s\\n" "$task"';
+  await using child = startChild(built.program, [bed.dataDir, agentPath(), name, say, "over"]);
+  await child.ended;
+  expect(child.signal).toBe("SIGKILL");
+  expect(await workers.status(name)).toMatchObject({ swarmState: "completed", exitCode: 0 });
+  expect(await workers.list()).toMatchObject([{ swarmState: "completed" }]);
+  await workers.startAdapter(name, startOf("script", { SCRIPT: say }));
+  expect(JSON.parse((await hear(workers, name)).stdout)).toEqual(TASK);
 });
