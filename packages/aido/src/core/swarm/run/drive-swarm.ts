@@ -4,7 +4,6 @@ import { isActive, type SwarmContainer, type SwarmState } from "../state/swarm-s
 import type { TaskFile } from "../tasks/task-file.ts";
 import { type Budgets, usedUp } from "./budgets.ts";
 import { WorkerDriver } from "./drive-worker.ts";
-import { OverlapWatch } from "./overlap-watch.ts";
 import type { SwarmDeps, WorkerSurroundings } from "./swarm-deps.ts";
 import type { SwarmDone, SwarmEvent, WorkerResult } from "./swarm-event.ts";
 
@@ -39,7 +38,6 @@ class SwarmDriver {
   readonly #deps: SwarmDeps;
   readonly #run: SwarmRun;
   readonly #since: number;
-  readonly #overlaps = new OverlapWatch();
   readonly #drivers = new Map<string, WorkerDriver>();
   readonly #active = new Map<string, Promise<void>>();
   readonly #results = new Map<string, WorkerResult>();
@@ -51,7 +49,6 @@ class SwarmDriver {
   constructor(deps: SwarmDeps, run: SwarmRun) {
     const emit = (event: SwarmEvent) => {
       deps.emit(event);
-      if (event.type === "files") this.#tellOverlaps(event.worker, event.paths);
       if (event.type === "usage") this.#checkBudgets();
     };
     this.#deps = { ...deps, emit };
@@ -102,8 +99,6 @@ class SwarmDriver {
     const record = await records.read(swarmId, worker);
     this.#records.set(worker, record);
     const file = await this.#run.readTask(taskFilePath);
-    const changedFiles = record?.changedFiles ?? [];
-    this.#overlaps.know(worker, changedFiles);
     emit({
       type: "worker",
       at: clock.now(),
@@ -118,7 +113,7 @@ class SwarmDriver {
         status: record?.stories[id] ?? status,
       })),
       usage: record?.usage ?? NO_USAGE,
-      changedFiles,
+      changedFiles: record?.changedFiles ?? [],
       startedAt: record?.startedAt === undefined ? undefined : new Date(record.startedAt),
     });
   }
@@ -168,10 +163,6 @@ class SwarmDriver {
     this.#halted = `The swarm's budget is used up: ${reason}`;
     this.#warn(`${this.#halted}; its workers are stopped`);
     for (const driver of this.#drivers.values()) driver.stop({ status: "stopped", reason: this.#halted });
-  }
-
-  #tellOverlaps(worker: string, paths: readonly string[]): void {
-    for (const said of this.#overlaps.add(worker, paths)) this.#warn(said);
   }
 
   #warn(message: string): void {

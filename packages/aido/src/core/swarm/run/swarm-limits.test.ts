@@ -81,15 +81,16 @@ test("a flood on standard error is read to its end, and only a part of it is tol
   expect(results[0]?.lastLines).toHaveLength(20);
 });
 
-test("files that two workers change are told once for each pair and path", async () => {
+test("files that a worker changes are told once each, and known to whoever resumes", async () => {
   using bed = new SwarmBed();
-  await bed.begin(await bed.tasks("a", "b", "c"));
+  await bed.begin(await bed.tasks("a"));
   bed.workers.onStart = (worker) => {
-    story(worker, "US-001", "in_progress", { changedFiles: ["README.md", `src/${worker.request.name}.ts`] });
-    story(worker, "US-001", "completed", { changedFiles: ["README.md"] });
+    story(worker, "US-001", "in_progress", { changedFiles: ["README.md", "src/a.ts"] });
+    story(worker, "US-001", "completed", { changedFiles: ["README.md", "src/b.ts"] });
     complete(worker);
   };
   await bed.drive();
-  expect(bed.warnings().filter((text) => text.includes("both change")).length).toBe(3);
-  expect(bed.warnings().every((text) => text.endsWith("README.md"))).toBe(true);
+  expect(bed.told("files").map(({ paths }) => paths)).toEqual([["README.md", "src/a.ts"], ["src/b.ts"]]);
+  await bed.drive({ isResumed: true });
+  expect(bed.told("worker").at(-1)?.changedFiles).toEqual(["README.md", "src/a.ts", "src/b.ts"]);
 });

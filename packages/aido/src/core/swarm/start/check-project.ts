@@ -1,4 +1,4 @@
-import { realpath } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import { checkedOutBranches } from "../merge/checked-out.ts";
 import { Git } from "../merge/git.ts";
@@ -69,12 +69,17 @@ type RunGit = (
 ) => Promise<{ code: number; text: string }>;
 
 async function checkTop(project: string, git: RunGit): Promise<void> {
+  const stats = await stat(project).catch(() => undefined);
+  if (!stats?.isDirectory()) {
+    throw new AidoError("VALIDATION_ERROR", `${project} is not a directory`, {
+      hint: "Name the project's directory with --dir.",
+    });
+  }
   let top: string;
   try {
     top = (await git(["rev-parse", "--show-toplevel"])).text;
   } catch (thrown) {
-    const isMissing = ["ENOENT", "ENOTDIR"].includes((thrown as NodeJS.ErrnoException).code ?? "");
-    if (!isMissing && !isAidoError(thrown, "VALIDATION_ERROR")) throw thrown;
+    if (!isAidoError(thrown, "VALIDATION_ERROR")) throw thrown;
     throw new AidoError("VALIDATION_ERROR", `${project} is not in a git repository`, {
       hint: "Run this in the project's repository, or name its directory with --dir.",
       cause: thrown,
