@@ -7,6 +7,7 @@ import { burst, memory } from "./many.mjs";
 import { scaleRecords } from "./scale.mjs";
 import { burstPool, createPool, execHttp, execThroughput } from "./server.mjs";
 import { stream } from "./stream.mjs";
+import { swarmState } from "./swarm-state.mjs";
 import { gcTick, resumeHot, resumeTiers } from "./tiers.mjs";
 
 /** In the order in which they are printed. */
@@ -29,4 +30,5 @@ export const measures = {
   "resume.hot": resumeHot,
   "resume.tiers": resumeTiers,
   "gc.tick": gcTick,
+  "swarm.state": swarmState,
 };
