@@ -7,6 +7,7 @@ import { burst, memory } from "./many.mjs";
 import { scaleRecords } from "./scale.mjs";
 import { burstPool, createPool, execHttp, execThroughput } from "./server.mjs";
 import { stream } from "./stream.mjs";
+import { swarmOverhead, swarmStart } from "./swarm.mjs";
 import { swarmState } from "./swarm-state.mjs";
 import { gcTick, resumeHot, resumeTiers } from "./tiers.mjs";
 
@@ -31,4 +32,6 @@ export const measures = {
   "resume.tiers": resumeTiers,
   "gc.tick": gcTick,
   "swarm.state": swarmState,
+  "swarm.overhead": swarmOverhead,
+  "swarm.start": swarmStart,
 };

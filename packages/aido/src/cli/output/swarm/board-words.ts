@@ -14,7 +14,7 @@ export const STATE_STYLES = {
 } as const satisfies Record<WorkerState, Style>;
 
 /** What a swarm that was interrupted leaves. */
-export const AFTER_INTERRUPT = "the workers' containers go on, and resuming the swarm takes them up again";
+export const AFTER_INTERRUPT = "the workers' containers go on, `aido swarm resume` takes them up again";
 
 export const STORY_MARKS = {
   pending: ["·", "dim"],

@@ -72,7 +72,7 @@ describe("the board", () => {
     const swarm = busySwarm().done(true);
     const board = swarm.events.reduce(nextBoard, EMPTY_BOARD);
     const at = (now: Date) => renderBoard(board, { width: 120, height: 50, colour: false, now });
-    expect(at(swarm.now)[1]).toContain("resuming the swarm takes them up again");
+    expect(at(swarm.now)[1]).toContain("`aido swarm resume` takes them up again");
     expect(at(new Date(swarm.now.getTime() + 3_600_000))[0]).toBe(at(swarm.now)[0]);
   });
 
