@@ -25,7 +25,7 @@ async function prompt({ sessionId, prompt: blocks, _meta }) {
   const before = existsSync(memory) ? readFileSync(memory, "utf8") : "";
   writeFileSync(memory, `${before}${text};`);
   if (text === "recall") say(sessionId, `I remember: ${before}`);
-  else if (text === "permission") {
+  else if (/^permission$/m.test(text)) {
     say(sessionId, "Let me see. ");
     const toolCall = { toolCallId: "t1", title: "write a file", status: "pending", rawInput: { path: "x" } };
     update(sessionId, { sessionUpdate: "tool_call", ...toolCall });

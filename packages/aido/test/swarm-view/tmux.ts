@@ -55,13 +55,16 @@ export class Tmux implements AsyncDisposable {
     return text.replace(/[ \t]+$/gm, "").trimEnd();
   }
 
-  async until(isThere: (screen: string) => boolean): Promise<string> {
+  async until(isThere: (screen: string) => boolean, limitMs = WAIT.timeout): Promise<string> {
     let screen = "";
     await expect
-      .poll(async () => {
-        screen = await this.screen();
-        return isThere(screen) ? "there" : screen;
-      }, WAIT)
+      .poll(
+        async () => {
+          screen = await this.screen();
+          return isThere(screen) ? "there" : screen;
+        },
+        { ...WAIT, timeout: limitMs },
+      )
       .toBe("there");
     return screen;
   }

@@ -45,6 +45,24 @@ test("S1-72 what the agent says is told at most once in two seconds, with all th
   expect(updates.every(({ payload }) => payload.storyId === "US-000")).toBe(true);
 });
 
+test("S1-27 what an agent said of one story is not told as if it were of the next", async () => {
+  const { reporter, output } = reporting();
+  await reporter.story("US-001", "in_progress", "");
+  reporter.say("first words");
+  await turn();
+  reporter.say("last words");
+  await reporter.story("US-001", "completed", "done");
+  await reporter.story("US-002", "in_progress", "");
+  for (let count = 0; count < 5; count += 1) await turn();
+  reporter.say("next words");
+  for (let count = 0; count < 5; count += 1) await turn();
+  await reporter.complete("completed", undefined, []);
+  const said = output().messages.map(({ payload }) => payload.output);
+  expect(said).toContain("first words");
+  expect(said).toContain("next words");
+  expect(said.join()).not.toContain("last words");
+});
+
 test("S1-30 errors beyond what a completion may hold are counted, and all fit one message", async () => {
   const { reporter, output } = reporting();
   await reporter.complete(

@@ -60,6 +60,8 @@ export class Reporter {
 
   async story(storyId: string, status: StoryStatus, output: string): Promise<void> {
     if (this.isOver) return;
+    // Told later it would pass for the next story's; what counts of it is in the output.
+    if (status !== "in_progress") this.#pending = "";
     await this.#send(this.#progress(storyId, status, firstChars(this.#clean(output), MAX_OUTPUT)));
   }
 

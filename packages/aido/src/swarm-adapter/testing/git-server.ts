@@ -10,16 +10,20 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
 export interface GitServer extends AsyncDisposable {
-  /** `https://127.0.0.1:<port>` */
+  /** `https://<address>:<port>` */
   readonly origin: string;
   /** Whom git must trust. */
   readonly certificate: string;
 }
 
 /** git's own HTTP backend behind https; only who has the password may read or write. */
-export async function startGitServer(root: string, password: string): Promise<GitServer> {
+export async function startGitServer(
+  root: string,
+  password: string,
+  address = "127.0.0.1",
+): Promise<GitServer> {
   const [key, certificate] = [join(root, "key.pem"), join(root, "cert.pem")];
-  const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"];
+  const subject = ["-subj", `/CN=${address}`, "-addext", `subjectAltName=IP:${address}`, "-days", "2"];
   const args = [
     "req",
     "-x509",
@@ -72,8 +76,8 @@ export async function startGitServer(root: string, password: string): Promise<Gi
       });
     },
   );
-  const port = await listen(server);
-  return { origin: `https://127.0.0.1:${port}`, certificate, [Symbol.asyncDispose]: () => closed(server) };
+  const port = await listen(server, address);
+  return { origin: `https://${address}:${port}`, certificate, [Symbol.asyncDispose]: () => closed(server) };
 }
 
 export interface ForgeServer extends AsyncDisposable {
@@ -84,6 +88,7 @@ export interface ForgeServer extends AsyncDisposable {
 /** As much of GitHub's API as pull requests need; answers are made by the test. */
 export async function startForge(
   answer: (asked: ForgeServer["asked"][number]) => { status: number; body: unknown; location?: string },
+  address = "127.0.0.1",
 ): Promise<ForgeServer> {
   const asked: ForgeServer["asked"] = [];
   const server = createPlainServer(async (request, response) => {
@@ -103,8 +108,8 @@ export async function startForge(
     });
     response.end(JSON.stringify(body));
   });
-  const port = await listen(server);
-  return { url: `http://127.0.0.1:${port}`, asked, [Symbol.asyncDispose]: () => closed(server) };
+  const port = await listen(server, address);
+  return { url: `http://${address}:${port}`, asked, [Symbol.asyncDispose]: () => closed(server) };
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
@@ -115,12 +120,12 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 
 type AnyServer = Server | PlainServer;
 
-async function listen(server: AnyServer): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+export async function listen(server: AnyServer, address: string): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   return (server.address() as AddressInfo).port;
 }
 
-async function closed(server: AnyServer): Promise<void> {
+export async function closed(server: AnyServer): Promise<void> {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 }
