@@ -4,6 +4,7 @@ import { chooseDriver, type DriverContext, whyDockerIsSilent } from "./compose/c
 import { wire } from "./compose/wire.ts";
 import type { Config } from "./config/config.ts";
 import type { DriverChoice } from "./config/settings.ts";
+import type { Clock } from "./core/clock.ts";
 import type { CoreAido } from "./core/core-aido.ts";
 import type { Logger } from "./core/logger.ts";
 import type { SqliteStore } from "./stores/sqlite/sqlite-store.ts";
@@ -19,6 +20,8 @@ export interface OpenOptions {
   readonly sandbox?: string | undefined;
   /** Who acts, for the evidence; this process's user by default. */
   readonly actor?: string | undefined;
+  /** The machine's own by default. */
+  readonly clock?: Clock | undefined;
 }
 
 /** Aido in this process. Knows every adapter and loads only those that are used. */

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import type { CreateSandbox } from "@aido/sdk/protocol";
 import type { Config } from "../config/config.ts";
+import type { Clock } from "../core/clock.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import type { DataDir } from "../core/data-dir.ts";
 import type { Driver, DriverCapabilities } from "../core/driver/driver.ts";
@@ -21,11 +22,13 @@ export async function wire(
     config,
     logger,
     actor,
+    clock: ownClock,
     capabilities,
   }: {
     config: Config;
     logger: Logger;
     actor: string;
+    clock?: Clock | undefined;
     /** When they were asked for already. */
     capabilities?: Promise<DriverCapabilities> | undefined;
   },
@@ -97,13 +100,14 @@ export async function wire(
     import("nanoid"),
   ]);
   mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
-  const clock = new clocks.SystemClock();
+  const clock = ownClock ?? new clocks.SystemClock();
   const newId = nanoid.customAlphabet(ids.ID_ALPHABET, ids.ID_LENGTH);
   const processes = new identity.LinuxProcessIdentity(newId());
   const evidence = new evidences.EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor });
   const supervisors = new supervisions.Supervisors({ driver, clock, logger });
   const activity = new activities.Activity({ sandboxes: store.sandboxes, clock, logger });
-  const { stores, policy } = objects.makeObjectStores(config, clock);
+  // Signatures are about the time that servers have, whatever ours is.
+  const { stores, policy } = objects.makeObjectStores(config, new clocks.SystemClock());
   const snapshotsFor = (resolver: SandboxResolver, settled?: (id: string) => Promise<void> | undefined) =>
     new snapshots.SnapshotService({
       ...{ stores, supervisors, evidence, activity, clock, settled, sandboxes: resolver },

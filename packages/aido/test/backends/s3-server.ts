@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { S3Settings } from "../../src/objects/s3/s3-client.ts";
 import { ServerProcess } from "./server-process.ts";
@@ -42,6 +43,12 @@ export class S3Server implements AsyncDisposable {
       AWS_ACCESS_KEY_ID: "S3RVER",
       AWS_SECRET_ACCESS_KEY: "S3RVER",
     };
+  }
+
+  /** The objects that it keeps, as they lie in its directory. */
+  async objects(): Promise<string[]> {
+    const found = await readdir(this.#server.directory, { recursive: true });
+    return found.filter((name) => name.endsWith("._S3rver_object"));
   }
 
   settings(changes: Partial<S3Settings> = {}): S3Settings {

@@ -18,12 +18,12 @@ export interface ServerCommand {
 export class ServerProcess implements AsyncDisposable {
   readonly port: number;
   readonly #process: ChildProcess;
-  readonly #directory: string;
+  readonly directory: string;
 
   private constructor(port: number, process: ChildProcess, directory: string) {
     this.port = port;
     this.#process = process;
-    this.#directory = directory;
+    this.directory = directory;
   }
 
   static async start(command: ServerCommand): Promise<ServerProcess> {
@@ -64,7 +64,7 @@ export class ServerProcess implements AsyncDisposable {
       child.kill("SIGKILL");
       await ended;
     }
-    await rm(this.#directory, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }
 

@@ -6,8 +6,9 @@ import { QUIET, settingsOf } from "./death-settings.ts";
  * Does one step with a sandbox. Kills itself, as with kill -9, before or after the named change that is made to the
  * driver or the store; says how many there were otherwise.
  */
-const [dataDir = "", driver = "", agentPath = "", id = "", action = "", dieAt = ""] = process.argv.slice(2);
-const { config } = loadConfig(settingsOf(dataDir, driver, agentPath));
+const [dataDir = "", driver = "", agentPath = "", id = "", action = "", dieAt = "", s3 = ""] =
+  process.argv.slice(2);
+const { config } = loadConfig(settingsOf(dataDir, driver, agentPath, s3));
 const aido = await openAido({ config, logger: QUIET });
 let steps = 0;
 const step = () => {

@@ -4,8 +4,8 @@ import type { Logger } from "../../src/core/logger.ts";
 const ignore = () => undefined;
 export const QUIET: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => QUIET };
 
-/** Every collection moves everything by one tier. */
-export function settingsOf(dataDir: string, driver: string, agentPath: string) {
+/** Every collection moves everything by one tier. Objects go to a directory, or to the S3 server that answers there. */
+export function settingsOf(dataDir: string, driver: string, agentPath: string, s3 = "") {
   return {
     env: {
       XDG_CONFIG_HOME: "/nowhere",
@@ -14,7 +14,14 @@ export function settingsOf(dataDir: string, driver: string, agentPath: string) {
       SANDBOX_GC_WARM_RETENTION: "0",
       SANDBOX_GC_COLD_RETENTION: "0",
       SANDBOX_SNAPSHOT_AUTO_COMMIT: "true",
-      SANDBOX_SNAPSHOT_DESTINATION_PREFIX: `file://${join(dataDir, "objects")}/`,
+      ...(s3 === ""
+        ? { SANDBOX_SNAPSHOT_DESTINATION_PREFIX: `file://${join(dataDir, "objects")}/` }
+        : {
+            SANDBOX_SNAPSHOT_DESTINATION_PREFIX: "s3://snapshots/kept/",
+            AWS_ENDPOINT_URL_S3: s3,
+            AWS_ACCESS_KEY_ID: "S3RVER",
+            AWS_SECRET_ACCESS_KEY: "S3RVER",
+          }),
     },
     cwd: dataDir,
     flags: { dataDir, driver, agentPath },

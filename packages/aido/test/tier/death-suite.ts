@@ -7,6 +7,7 @@ import { openAido } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
 import { agentPath } from "../backends/agent-path.ts";
+import { S3Server } from "../backends/s3-server.ts";
 import { bundle } from "../processes/bundle.ts";
 import { startChild } from "../processes/child.ts";
 import { QUIET, settingsOf } from "./death-settings.ts";
@@ -23,24 +24,39 @@ const STEPS = [
 ] as const;
 
 /** Kills the process that moves a sandbox before and after every change it makes, and looks what the next one finds. */
-export function deathSuite(driver: "docker" | "local", image: string): void {
+export function deathSuite(
+  driver: "docker" | "local",
+  image: string,
+  { onS3 = false }: { onS3?: boolean } = {},
+): void {
+  const where = onS3 ? `${driver} with a real S3 server` : driver;
+  let s3: S3Server | undefined;
+  const kept = (dataDir: string) => s3?.objects() ?? objects(dataDir);
   let built: Awaited<ReturnType<typeof bundle>>;
   beforeAll(async () => {
     built = await bundle(new URL("./death-program.ts", import.meta.url));
+    if (onS3) s3 = await S3Server.start();
   });
-  afterAll(() => built[Symbol.dispose]());
+  afterAll(async () => {
+    built[Symbol.dispose]();
+    await s3?.[Symbol.asyncDispose]();
+  });
 
   test.each(STEPS)(
-    `on ${driver} a process killed anywhere in $action from $from loses and doubles nothing`,
+    `on ${where} a process killed anywhere in $action from $from loses and doubles nothing`,
     { timeout: 300_000 },
     async ({ action, from }) => {
       const dataDir = await mkdtemp(join(tmpdir(), "aido-tier-death-"));
       const open = () =>
-        openAido({ config: loadConfig(settingsOf(dataDir, driver, agentPath())).config, logger: QUIET });
+        openAido({
+          config: loadConfig(settingsOf(dataDir, driver, agentPath(), s3?.endpoint)).config,
+          logger: QUIET,
+        });
       let deaths = 0;
       try {
         for (let dieAt = 0; ; dieAt++) {
           const id = await prepare(await open(), image, from);
+          if (from === "cold") expect(await kept(dataDir)).not.toEqual([]);
           await using child = startChild(built.program, [
             dataDir,
             driver,
@@ -48,12 +64,13 @@ export function deathSuite(driver: "docker" | "local", image: string): void {
             id,
             action,
             String(dieAt),
+            s3?.endpoint ?? "",
           ]);
           await child.ended;
           const next = await open();
           try {
             await look(next, id, action === "destroy" || from === "cold");
-            expect(await objects(dataDir)).toEqual([]);
+            expect(await kept(dataDir)).toEqual([]);
           } finally {
             await next.close();
           }

@@ -1,3 +1,3 @@
 import { deathSuite } from "./death-suite.ts";
 
-deathSuite("local", "host");
+deathSuite("local", "host", { onS3: true });

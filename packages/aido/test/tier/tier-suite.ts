@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { openAido } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
+import { SystemClock } from "../../src/core/system-clock.ts";
 import { S3Server } from "../backends/s3-server.ts";
 
 const DAY_MS = 86_400_000;
@@ -14,7 +15,16 @@ const FILL =
   "mkdir -p d/e && echo one > d/file && chmod 640 d/file && ln -s d/file link && printf x > d/e/x && chmod 755 d/e/x";
 const SHOW = "find . | sort | xargs stat -c '%n %F %a %s'; cat d/file; readlink link";
 
-/** Every tier on a real driver and a real S3 server; time is moved by moving back when a tier was entered. */
+/** The machine's clock, ahead by as much as a test says. */
+class MovedClock extends SystemClock {
+  aheadMs = 0;
+
+  override now(): Date {
+    return new Date(super.now().getTime() + this.aheadMs);
+  }
+}
+
+/** Every tier on a real driver and a real S3 server, with a clock that moves on. */
 export function tierSuite(driver: "docker" | "local", image: string): void {
   test(`S2-15 S2-16 S2-54 S2-55 S2-56 on ${driver} a sandbox goes running, hot, warm, cold, running and away, with its files and token`, {
     timeout: 120_000,
@@ -23,12 +33,12 @@ export function tierSuite(driver: "docker" | "local", image: string): void {
     const dataDir = await mkdtemp(join(tmpdir(), "aido-tiers-"));
     const env = { ...s3.env, SANDBOX_SNAPSHOT_DESTINATION_PREFIX: `s3://${s3.bucket}/kept/` };
     const { config } = loadConfig({ env, cwd: dataDir, flags: { dataDir, driver } });
-    const open = () => openAido({ config, logger });
+    const clock = new MovedClock();
+    const open = () => openAido({ config, logger, clock });
     let aido = await open();
     /** Another process each time: nothing is kept in memory. */
-    const later = async (id: string, days: number): Promise<CoreAido> => {
-      const since = (await aido.store.sandboxes.get(id))?.tierSince ?? new Date();
-      await aido.store.sandboxes.update(id, { tierSince: new Date(since.getTime() - days * DAY_MS) });
+    const later = async (days: number): Promise<CoreAido> => {
+      clock.aheadMs += days * DAY_MS;
       await aido.close();
       aido = await open();
       return aido;
@@ -55,12 +65,13 @@ export function tierSuite(driver: "docker" | "local", image: string): void {
       expect(await aido.sandboxes.get(id)).toMatchObject({ state: "stopped", tier: "hot" });
       await comesBack();
       await aido.sandboxes.stop(id);
-      expect(await (await later(id, 1)).gc.collect()).toMatchObject({ warmed: [id], failed: [] });
+      expect(await aido.gc.collect()).toMatchObject({ warmed: [], failed: [] });
+      expect(await (await later(1)).gc.collect()).toMatchObject({ warmed: [id], failed: [] });
       expect(await aido.driver.list()).toEqual([]);
       await comesBack();
       await aido.sandboxes.stop(id);
-      expect(await (await later(id, 1)).gc.collect()).toMatchObject({ warmed: [id], failed: [] });
-      expect(await (await later(id, 2)).gc.collect()).toMatchObject({ cooled: [id], failed: [] });
+      expect(await (await later(1)).gc.collect()).toMatchObject({ warmed: [id], failed: [] });
+      expect(await (await later(2)).gc.collect()).toMatchObject({ cooled: [id], failed: [] });
       expect(await aido.sandboxes.get(id)).toMatchObject({ state: "stopped", tier: "cold" });
       expect(await aido.driver.list()).toEqual([]);
       expect(await aido.driver.committedImages()).toEqual([]);

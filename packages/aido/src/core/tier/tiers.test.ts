@@ -1,6 +1,8 @@
 import { AidoError } from "@aido/sdk/protocol";
 import { describe, expect, test } from "vitest";
-import { DAY_MS, tierBed } from "../../../test/tier/tier-bed.ts";
+import { sandboxRecord } from "../../../test/contract/records.ts";
+import { DAY_MS, RETENTIONS, tierBed } from "../../../test/tier/tier-bed.ts";
+import { TierCollector } from "./collector.ts";
 
 describe("tiers", () => {
   test("S2-15 S2-16 S2-48 S2-50 S2-52 S2-53 S2-63 S2-64 S2-65 a stopped sandbox sinks step by step, each after its retention", async () => {
@@ -282,5 +284,35 @@ describe("bad days", () => {
     expect([...one.warmed, ...other.warmed].sort()).toEqual(ids.sort());
     expect([...one.failed, ...other.failed]).toEqual([]);
     expect(await bed.store.counters.read()).toMatchObject({ gc_containers_removed: 230 });
+  });
+
+  test("S2-62 S2-65 10,000 that are due are dealt with in one collection, in pages", {
+    timeout: 60_000,
+  }, async () => {
+    await using bed = tierBed();
+    const since = { state: "stopped", tier: "cold", tierSince: bed.clock.now() } as const;
+    for (let index = 0; index < 10_000; index++) {
+      await bed.store.sandboxes.insert(sandboxRecord(`s${index}`, since));
+    }
+    let most = 0;
+    const { sandboxes } = bed.store;
+    const due = sandboxes.dueForDemotion.bind(sandboxes);
+    sandboxes.dueForDemotion = async (query) => {
+      const page = await due(query);
+      most = Math.max(most, page.length);
+      return page;
+    };
+    bed.clock.set(new Date(bed.clock.now().getTime() + 7 * DAY_MS));
+    const evidence = {
+      append: async () => undefined,
+      appendSoon: () => undefined,
+      archive: async () => undefined,
+    };
+    const collector = new TierCollector({ ...bed.depsOf("p1"), evidence }, RETENTIONS);
+    const { removed, failed } = await collector.collect();
+    expect([removed.length, new Set(removed).size, failed.length]).toEqual([10_000, 10_000, 0]);
+    expect(most).toBeLessThanOrEqual(1000);
+    expect(await bed.store.sandboxes.list()).toEqual([]);
+    expect(await bed.store.counters.read()).toMatchObject({ garbage_collected: 10_000 });
   });
 });
