@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { addContainer, startSwarm } from "../../core/swarm/state/change-state.ts";
 import { SwarmStateFile } from "../../core/swarm/state/swarm-state-file.ts";
@@ -106,6 +106,23 @@ describe("aido swarm logs", () => {
     expect(await done).toBe(0);
     expect(context.stdout.text.match(/\w+/g)).toEqual(["two", "three", "four", "five"]);
     expect(context.stderr.text).toBe("-- it ended with exit code 1, by SIGTERM\n");
+  });
+
+  test("--dir is where both the swarm's state and its workers are looked for", async () => {
+    const { worker, context } = await setUp();
+    worker.write("hello\n", "stderr");
+    const asked: (string | undefined)[] = [];
+    const elsewhere: typeof context = {
+      ...context,
+      cwd: tmpdir(),
+      withWorkers: (work, from) => {
+        asked.push(from);
+        return context.withWorkers(work);
+      },
+    };
+    await swarmLogs(elsewhere, "login", { dir: basename(project) });
+    expect(asked).toEqual([project]);
+    expect(context.stdout.text).toContain("hello");
   });
 
   test("--tail 0 of a worker that has ended shows no line", async () => {

@@ -33,18 +33,19 @@ export async function swarmLogs(
   options: SwarmLogsOptions,
 ): Promise<number> {
   const tail = checkOptions(options);
+  const project = resolve(context.cwd, options.dir ?? ".");
   const stop = new AbortController();
   const removers = (["SIGINT", "SIGTERM"] as const).map((name) =>
     context.signals.on(name, () => stop.abort()),
   );
   try {
     await context.withWorkers(async (workers) => {
-      const known = await knownContainers(context, options, stop.signal);
+      const known = await knownContainers(project, stop.signal);
       const listed = (await workers.list(stop.signal)).map(({ name }) => name);
       const name = resolveWorker(reference, [...listed, ...known.keys()]);
       const events = explained(read(context, workers, name, options, stop.signal), name, known.get(name));
       await (options.raw ? printRaw(context, events, stop) : printReadable(context, events, tail));
-    });
+    }, project);
   } catch (thrown) {
     if (!stop.signal.aborted) throw thrown;
   } finally {
@@ -69,11 +70,9 @@ function checkOptions({ tail, sinceStart, raw }: SwarmLogsOptions): number | und
 
 /** Those of the swarm's state: one that was removed is told apart from one that never was. */
 async function knownContainers(
-  context: CliContext,
-  { dir }: SwarmLogsOptions,
+  project: string,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, SwarmContainer>> {
-  const project = resolve(context.cwd, dir ?? ".");
   try {
     const { containers } = await new SwarmStateFile({ project, signal }).read();
     return new Map(containers.map((container) => [container.containerName, container]));
