@@ -31,6 +31,8 @@ interface Kept {
   /** Settled after the first look: there are fresh credentials now, or none to be had. */
   readonly ready: Promise<void>;
   readonly done: Promise<void>;
+  /** Since its record was last read. */
+  isChanged: boolean;
   wake: () => void;
 }
 
@@ -116,6 +118,7 @@ export class CredentialKeeper {
         this.#kept.delete(record.id);
         this.#given.delete(record.id);
       }),
+      isChanged: false,
       wake: () => undefined,
     };
     this.#kept.set(record.id, kept);
@@ -123,7 +126,10 @@ export class CredentialKeeper {
 
   /** Its life has changed. */
   changed(sandboxId: string): void {
-    this.#kept.get(sandboxId)?.wake();
+    const kept = this.#kept.get(sandboxId);
+    if (kept === undefined) return;
+    kept.isChanged = true;
+    kept.wake();
   }
 
   /** Keeps it, and waits a while for its credentials to be fresh. Never fails. */
@@ -162,6 +168,8 @@ export class CredentialKeeper {
     let isTold = false;
     while (!signal.aborted) {
       const began = clock.now().getTime();
+      const kept = this.#kept.get(first.id);
+      if (kept !== undefined) kept.isChanged = false;
       try {
         const record = await sandboxes.get(first.id);
         if (record?.state !== "running" || record.supervisorToken !== first.supervisorToken) return;
@@ -210,6 +218,7 @@ export class CredentialKeeper {
     let isEnded = false;
     const kept = this.#kept.get(id);
     if (kept !== undefined) kept.wake = () => woken.abort();
+    if (kept?.isChanged === true) return false;
     void offer.ended?.then(() => {
       isEnded = true;
       woken.abort();
