@@ -4,6 +4,7 @@ import type { CliContext } from "../../context.ts";
 import { note, printResult } from "../../output/print.ts";
 import type { ProjectSwarm } from "./open-swarm.ts";
 import type { SwarmChoices } from "./swarm-options.ts";
+import { readSwarmRecord, writeSwarmRecord } from "./swarm-record.ts";
 
 const START_LIMIT_MS = 30_000;
 const LOOK_MS = 100;
@@ -15,16 +16,11 @@ export async function detach(
   swarm: ProjectSwarm,
   choices: SwarmChoices,
 ): Promise<number> {
-  const { maxTurns, maxTokens, maxSeconds } = choices.budgets;
-  const flag = (name: string, value: number | undefined, unit = "") =>
-    value === undefined ? [] : [name, `${value}${unit}`];
-  const argv = [
-    ...["--json", "swarm", "resume", "--dir", swarm.project, "--no-build"],
-    ...flag("--max", choices.maxWorkers),
-    ...flag("--swarm-max-turns", maxTurns),
-    ...flag("--swarm-max-tokens", maxTokens),
-    ...flag("--swarm-max-time", maxSeconds, "s"),
-  ];
+  const { swarmId } = await swarm.state.read();
+  const before = await readSwarmRecord(swarm, swarmId);
+  const record = { shape: choices.shapeFor(before?.shape), seconds: before?.seconds ?? 0 };
+  await writeSwarmRecord(swarm, swarmId, record);
+  const argv = ["--json", "swarm", "resume", "--dir", swarm.project, "--no-build"];
   const child = await swarm.directory.within(async (path) =>
     context.startInBackground(argv, path("driver.log")),
   );
@@ -34,7 +30,6 @@ export async function detach(
   while (clock.now().getTime() < end && child.isRunning()) {
     const driver = (await swarm.directory.readJson("driver.json")) as { pid?: unknown } | undefined;
     if (driver?.pid === child.pid) {
-      const { swarmId } = await swarm.state.read();
       await printResult(context, { swarmId, pid: child.pid, log: LOG }, () => `${swarmId}\n`);
       await note(
         context,

@@ -10,9 +10,9 @@ import { Interrupt } from "../interrupt.ts";
 import type { ProjectSwarm } from "./open-swarm.ts";
 import { printWorkers } from "./print-workers.ts";
 import type { SwarmChoices } from "./swarm-options.ts";
+import { readSwarmRecord, writeSwarmRecord } from "./swarm-record.ts";
 
 const STOP_GRACE_MS = 30_000;
-const SWARM_FILE = "swarm.json";
 
 export interface Driven {
   readonly swarm: ProjectSwarm;
@@ -27,6 +27,10 @@ export async function drive(context: CliContext, deps: SwarmDeps, driven: Driven
   const { swarm, choices, checked, image, isResumed } = driven;
   const limits = readWorkerLimits(context.env);
   const { swarmId } = await swarm.state.read();
+  const record = await readSwarmRecord(swarm, swarmId);
+  const shape = choices.shapeFor(record?.shape);
+  const secondsBefore = record?.seconds ?? 0;
+  await writeSwarmRecord(swarm, swarmId, { shape, seconds: secondsBefore });
   const view = openSwarmView(context);
   const interrupt = new Interrupt(context);
   let done: SwarmDone;
@@ -34,11 +38,10 @@ export async function drive(context: CliContext, deps: SwarmDeps, driven: Driven
     done = await driveSwarm(
       { ...deps, emit: view.show },
       {
-        maxWorkers: choices.maxWorkers,
+        ...shape,
         isResumed,
-        budgets: choices.budgets,
-        secondsBefore: await secondsOf(swarm, swarmId),
-        onSeconds: (seconds) => swarm.directory.writeJson(SWARM_FILE, { swarmId, seconds }),
+        secondsBefore,
+        onSeconds: (seconds) => writeSwarmRecord(swarm, swarmId, { shape, seconds }),
         plan: choices.planFor(undefined),
         surroundings: {
           repoUrl: checked.repoUrl,
@@ -69,13 +72,4 @@ export async function drive(context: CliContext, deps: SwarmDeps, driven: Driven
     `${left} of ${done.results.length} not completed: \`aido swarm resume\` goes on with them`,
   );
   return 1;
-}
-
-/** How long the swarm was run before; a file that was lost begins at 0. */
-async function secondsOf(swarm: ProjectSwarm, swarmId: string): Promise<number> {
-  const known = (await swarm.directory.readJson(SWARM_FILE)) as
-    | { swarmId?: unknown; seconds?: unknown }
-    | undefined;
-  const seconds = known?.swarmId === swarmId ? known.seconds : 0;
-  return typeof seconds === "number" && seconds >= 0 ? seconds : 0;
 }

@@ -4,7 +4,7 @@ import { AidoError } from "@aido/sdk/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { takeDriverLock } from "../../../core/swarm/records/driver-lock.ts";
 import { SwarmDirectory } from "../../../core/swarm/records/swarm-directory.ts";
-import { doAll } from "../../../core/swarm/testing/swarm-bed.ts";
+import { complete, doAll, story } from "../../../core/swarm/testing/swarm-bed.ts";
 import { SwarmCli } from "../../testing/swarm-cli.ts";
 
 let cli: SwarmCli;
@@ -90,4 +90,23 @@ test("the driver's lock names the process that holds it, and goes with it", asyn
   }
   await using again = await takeDriverLock(directory, { pid: 1, now: new Date() });
   expect(again).toBeDefined();
+});
+
+test("a swarm's own budgets and width hold for whoever resumes it", async () => {
+  for (const name of ["a", "b"]) cli.task(name);
+  cli.workers.onStart = (worker) => {
+    worker.onStop = () => complete(worker, { status: "stopped" }, 130);
+    story(worker, "US-001", "in_progress", { usage: { turns: 5, inputTokens: 0, outputTokens: 0 } });
+  };
+  const { code, stderr } = await cli.aido(["swarm", "--all", "--max", "1", "--swarm-max-turns", "5", "-q"]);
+  expect({ code, stderr }).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("5 of 5 turns are used"),
+  });
+  expect(cli.statuses()).toEqual(["a stopped", "b pending"]);
+  cli.workers.all.clear();
+  expect((await cli.aido(["swarm", "resume", "-q"])).stderr).toContain("turns are used");
+  expect(cli.workers.all.size).toBe(0);
+  cli.workers.onStart = doAll;
+  expect((await cli.aido(["swarm", "resume", "--swarm-max-turns", "500"])).code).toBe(0);
 });

@@ -5,8 +5,9 @@ import { beginSwarm, findSwarm, newFiles, type SwarmMode } from "../../../core/s
 import { checkBranches } from "../../../core/swarm/start/check-branches.ts";
 import { type CheckedProject, checkProject } from "../../../core/swarm/start/check-project.ts";
 import { chooseTaskFiles } from "../../../core/swarm/start/choose-task-files.ts";
-import { isActive, type SwarmState } from "../../../core/swarm/state/swarm-state.ts";
+import { isActive, NO_CONTAINER, type SwarmState } from "../../../core/swarm/state/swarm-state.ts";
 import type { TaskFile } from "../../../core/swarm/tasks/task-file.ts";
+import { SystemClock } from "../../../core/system-clock.ts";
 import type { CliContext } from "../../context.ts";
 import { note, warn } from "../../output/print.ts";
 import { printable } from "../../output/printable.ts";
@@ -174,11 +175,39 @@ async function joinOther(
     checkBranches(fresh, { ...checked, entries: before.containers });
     const plan = choices.planFor(undefined);
     await deps.workers.checkRuntime(plan.isolation, signal);
-    if (fresh.length > 0) await beginSwarm(deps, { mode, files: fresh, plan, swarmId: randomUUID() });
+    if (fresh.length === 0) return 0;
+    await beginSwarm(deps, { mode, files: fresh, plan, swarmId: randomUUID() });
+    if (!(await isTakenUp(swarm, fresh, signal))) {
+      await warn(context, "The other aido has ended meanwhile; `aido swarm resume` begins what was added");
+      return 1;
+    }
     await note(
       context,
       `Added ${fresh.length} to the swarm that another aido runs; see \`aido swarm status\``,
     );
     return 0;
   });
+}
+
+const TAKE_UP_MS = 5000;
+const LOOK_MS = 250;
+
+/** Whoever runs the swarm looks for new workers every few seconds, and keeps its lock as long as there are any. */
+async function isTakenUp(
+  swarm: ProjectSwarm,
+  files: readonly TaskFile[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const clock = new SystemClock();
+  const end = clock.now().getTime() + TAKE_UP_MS;
+  while (clock.now().getTime() < end) {
+    const { containers } = await swarm.state.read();
+    const added = containers.filter(({ taskFilePath }) => files.some(({ path }) => path === taskFilePath));
+    if (added.some(({ containerId, status }) => containerId !== NO_CONTAINER || status !== "pending"))
+      return true;
+    await using lock = await swarm.tryLock(signal);
+    if (lock !== undefined) return false;
+    await clock.sleep(LOOK_MS, signal);
+  }
+  return true;
 }

@@ -26,10 +26,15 @@ export interface WorkerFlags {
   swarmMaxTime?: string;
 }
 
-export interface SwarmChoices {
+/** Of the swarm as a whole. */
+export interface SwarmShape {
   readonly maxWorkers: number;
   readonly budgets: Budgets;
-  /** What flags say of it, then what was chosen before, then what settings say. */
+}
+
+/** What flags say, then what was chosen before, then what settings say. */
+export interface SwarmChoices {
+  readonly shapeFor: (before: SwarmShape | undefined) => SwarmShape;
   readonly planFor: (before: WorkerPlan | undefined) => WorkerPlan;
 }
 
@@ -56,16 +61,25 @@ export function readChoices(
     envNames: [],
     silenceMs: (setting("maxSilence") as number | undefined) ?? 0,
   };
-  return {
-    maxWorkers: count(flags.max, "--max", MOST_WORKERS) ?? (setting("maxWorkers") as number | undefined) ?? 4,
+  const flagged = defined({
+    maxTurns: count(flags.swarmMaxTurns, "--swarm-max-turns"),
+    maxTokens: count(flags.swarmMaxTokens, "--swarm-max-tokens"),
+    maxSeconds: time(flags.swarmMaxTime, "--swarm-max-time"),
+  });
+  const max = count(flags.max, "--max", MOST_WORKERS);
+  const usual: SwarmShape = {
+    maxWorkers: (setting("maxWorkers") as number | undefined) ?? 4,
     budgets: {
-      maxTurns:
-        count(flags.swarmMaxTurns, "--swarm-max-turns") ?? (setting("totalTurns") as number | undefined),
-      maxTokens:
-        count(flags.swarmMaxTokens, "--swarm-max-tokens") ?? (setting("totalTokens") as number | undefined),
-      maxSeconds:
-        time(flags.swarmMaxTime, "--swarm-max-time") ?? toSeconds(setting("totalTime") as number | undefined),
+      maxTurns: setting("totalTurns") as number | undefined,
+      maxTokens: setting("totalTokens") as number | undefined,
+      maxSeconds: toSeconds(setting("totalTime") as number | undefined),
     },
+  };
+  return {
+    shapeFor: (before = usual) => ({
+      maxWorkers: max ?? before.maxWorkers,
+      budgets: { ...before.budgets, ...flagged },
+    }),
     planFor: (before = defaults) => withSilence(merge(before, given)),
   };
 }

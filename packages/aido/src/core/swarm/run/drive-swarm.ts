@@ -83,6 +83,8 @@ class SwarmDriver {
     for (const entry of state.containers) {
       if (!this.#records.has(entry.containerName)) await this.#announce(state.swarmId, entry);
     }
+    // What was used before may be all there is.
+    this.#checkBudgets();
     const waiting = state.containers.filter(
       (entry) => isActive(entry) && !this.#drivers.has(entry.containerName),
     );
