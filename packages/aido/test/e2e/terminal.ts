@@ -20,12 +20,13 @@ export interface TerminalOutcome {
 
 /** Runs `aido` on a real terminal, as a user at a keyboard does. */
 export async function onTerminal(
-  project: Project,
+  project: Pick<Project, "globals" | "directory">,
   argv: readonly string[],
   steps: readonly Step[],
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<TerminalOutcome> {
   const driver = new URL("./terminal.py", import.meta.url).pathname;
-  const child = spawn("python3", [driver], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn("python3", [driver], { env, stdio: ["pipe", "pipe", "inherit"] });
   const closed = once(child, "close");
   const full = [process.execPath, MAIN, ...project.globals, ...argv];
   child.stdin.end(JSON.stringify({ argv: full, cwd: project.directory, steps }));

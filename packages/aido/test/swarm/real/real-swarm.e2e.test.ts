@@ -54,7 +54,9 @@ test("S1-1 S1-5 S1-6 S1-9 S1-24 S1-27 S1-66 three task files become three worker
     .split("\n")
     .map((line) => JSON.parse(line) as Event);
   const of = (name: string) => events.filter(({ worker }) => worker === swarm.worker(name));
-  const running = NAMES.map((name) => events.findIndex((one) => one === of(name).find(isRunning)));
+  const running = NAMES.map((name) =>
+    events.findIndex((one) => isRunning(one) && one.worker === swarm.worker(name)),
+  );
   const ended = events.findIndex(({ type, state }) => type === "state" && state === "completed");
   expect(Math.max(...running)).toBeLessThan(ended);
   for (const name of NAMES) {

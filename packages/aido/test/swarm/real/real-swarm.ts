@@ -25,6 +25,8 @@ export interface RealSwarmOptions {
   readonly files?: Readonly<Record<string, string>>;
   readonly script?: Script;
   readonly image?: string;
+  /** Further variables of the user, passed on to workers. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Of the engine; the machine's own when undefined. */
   readonly host?: string;
 }
@@ -49,11 +51,12 @@ export class RealSwarm implements AsyncDisposable {
   readonly #server: GitServer;
   readonly #suffix: string;
   readonly #image: string;
+  readonly #env: Readonly<Record<string, string>>;
   readonly #host: string | undefined;
 
   private constructor(
     parts: { git: GitBed; forge: ForgeServer; model: ScriptedModel; server: GitServer; suffix: string },
-    { image, host }: RealSwarmOptions,
+    { image, host, env }: RealSwarmOptions,
   ) {
     this.git = parts.git;
     this.forge = parts.forge;
@@ -61,6 +64,7 @@ export class RealSwarm implements AsyncDisposable {
     this.#server = parts.server;
     this.#suffix = parts.suffix;
     this.#image = image ?? IMAGE;
+    this.#env = { GIT_SSL_NO_VERIFY: "true", ...env };
     this.#host = host;
   }
 
@@ -101,14 +105,15 @@ export class RealSwarm implements AsyncDisposable {
       ...KEYS,
       ANTHROPIC_BASE_URL: this.model.url,
       GITHUB_API_URL: this.forge.url,
-      GIT_SSL_NO_VERIFY: "true",
+      ...this.#env,
       ...(this.#host === undefined ? {} : { DOCKER_HOST: this.#host }),
     };
   }
 
   /** The options of every run; behind them come those of the test. */
   get options(): readonly string[] {
-    return ["--isolation", "container", "--image", this.#image, "--env", "GIT_SSL_NO_VERIFY"];
+    const names = Object.keys(this.#env).flatMap((name) => ["--env", name]);
+    return ["--isolation", "container", "--image", this.#image, ...names];
   }
 
   start(...argv: string[]): AidoProcess {

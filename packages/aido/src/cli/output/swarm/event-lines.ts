@@ -94,7 +94,9 @@ function endParts(worker: BoardWorker, at: Date): string[] {
   const tokens = tokensOf(worker);
   return [
     ...(reason === undefined ? [] : [reason]),
-    ...(exitCode === undefined || exitCode === 0 ? [] : [`exit code ${exitCode}`]),
+    ...(exitCode === undefined || exitCode === 0 || reason?.endsWith(`exit code ${exitCode}`)
+      ? []
+      : [`exit code ${exitCode}`]),
     `${completed} of ${total} stories completed`,
     ...(elapsed === "" ? [] : [elapsed]),
     ...(tokens === 0 ? [] : [countOf(tokens, "token")]),

@@ -1,0 +1,125 @@
+import { expect, test } from "vitest";
+import { storyJson } from "../../../src/core/swarm/testing/task-file-text.ts";
+import { OwnEngine } from "../../backends/own-engine.ts";
+import { until } from "../../contract/driver-backend.ts";
+import { makeWorkerImage } from "../workers-bed.ts";
+import { RealSwarm, twoStories } from "./real-swarm.ts";
+import { type Asked, Gate, type Step } from "./scripted-model.ts";
+import { shellWorker } from "./shell-worker.ts";
+
+const NAMES = ["cart", "login", "search"];
+
+/** Each story writes a file of its name; one of them waits at the gate. */
+function writing(isHeld: (asked: Asked) => boolean, gate: Gate) {
+  return async (asked: Asked): Promise<Step> => {
+    const { story, step } = asked;
+    if (step === 0)
+      return { tool: "Bash", input: { command: `echo ${story} >> ${story}.txt`, description: "Write" } };
+    if (isHeld(asked)) await gate.pass();
+    return { text: `${story} is done.` };
+  };
+}
+
+const containerIds = (swarm: RealSwarm) => NAMES.map((name) => swarm.entry(name)?.containerId);
+const begun = (swarm: RealSwarm, branch: string) =>
+  swarm.model.asked.filter((asked) => asked.branch === branch && asked.step === 0).map(({ story }) => story);
+
+test("S1-34 S1-70 S1-71 a worker that is killed has failed, the others complete, and resume finishes it from where it was", {
+  timeout: 150_000,
+}, async () => {
+  const gate = new Gate();
+  await using swarm = await RealSwarm.make({
+    tasks: Object.fromEntries(NAMES.map((name) => [name, twoStories()])),
+    script: writing(({ branch, story }) => branch === "feat/cart" && story === "US-002", gate),
+  });
+  await using running = swarm.start("swarm", "--all", ...swarm.options);
+  await gate.reached;
+  await swarm.docker("kill", swarm.worker("cart"));
+  const { code, stdout, stderr } = await running.end();
+  expect([code, swarm.statuses(...NAMES)]).toEqual([1, ["failed", "completed", "completed"]]);
+  expect(stdout).toMatch(
+    /^cart-\S+ +\| failed: It ended without a last message: exit code 137, 1 of 2 stories completed/m,
+  );
+  expect(stderr).toContain("1 of 3 not completed: `aido swarm resume` goes on with them");
+  expect(swarm.entry("cart")?.storyProgress).toMatchObject({ completed: 1, inProgress: 1 });
+  const before = containerIds(swarm);
+  gate.open();
+  const resumed = await swarm.aido("swarm", "resume");
+  expect([resumed.code, swarm.statuses(...NAMES)]).toEqual([0, ["completed", "completed", "completed"]]);
+  const after = containerIds(swarm);
+  expect(after.map((id, index) => id === before[index])).toEqual([false, true, true]);
+  expect(swarm.storiesAtOrigin("cart")).toEqual({ "US-001": "completed", "US-002": "completed" });
+  expect(begun(swarm, "feat/cart")).toEqual(["US-001", "US-002", "US-002"]);
+  expect(begun(swarm, "feat/login")).toEqual(["US-001", "US-002"]);
+  expect(swarm.atOrigin("cart", "US-001.txt")).toBe("US-001\n");
+});
+
+test("S1-48 S1-50 S1-71 workers go on when their orchestrator is killed; resume starts nothing twice, and all complete", {
+  timeout: 150_000,
+}, async () => {
+  const gate = new Gate();
+  await using swarm = await RealSwarm.make({
+    tasks: Object.fromEntries(NAMES.map((name) => [name, [storyJson("US-001")]])),
+    script: writing(({ branch }) => branch === "feat/cart", gate),
+  });
+  await using running = swarm.start("swarm", "--all", ...swarm.options);
+  await gate.reached;
+  await until("all run", () => swarm.statuses(...NAMES).every((status) => status !== "pending"), 60_000);
+  running.child.kill("SIGKILL");
+  await running.end();
+  const before = containerIds(swarm);
+  const status = await swarm.aido("swarm", "status");
+  expect(status.stdout).toMatch(/^aimi-swarm-cart-\S+ .* running +0\/1 +-$/m);
+  expect(status.stderr).toContain("Nobody follows this swarm: `aido swarm resume` goes on with it");
+  await using resumed = swarm.start("swarm", "resume");
+  await resumed.until("| running: The cart");
+  gate.open();
+  const { code } = await resumed.end();
+  expect([code, swarm.statuses(...NAMES)]).toEqual([0, ["completed", "completed", "completed"]]);
+  expect(containerIds(swarm)).toEqual(before);
+  for (const name of NAMES) {
+    expect(begun(swarm, `feat/${name}`)).toEqual(["US-001"]);
+    expect(swarm.subjects(name)).toEqual(["US-001: Story US-001"]);
+    expect(swarm.atOrigin(name, "US-001.txt")).toBe("US-001\n");
+  }
+});
+
+const STORY = "story US-001 in_progress; go; story US-001 completed; done_";
+
+test.each([
+  ["that keeps its containers lets them go on, and their orchestrator follows them to their end", true],
+  ["that ends its containers has stopped them, which is told, and resume does their work", false],
+])("S1-71 an engine restarted %s", { timeout: 150_000 }, async (_, keeps) => {
+  await using engine = await OwnEngine.start(keeps ? { "live-restore": true } : {});
+  await engine.addImage("busybox");
+  const { image } = await makeWorkerImage(engine.host);
+  await using swarm = await RealSwarm.make({
+    tasks: { cart: [storyJson("US-001")], login: [storyJson("US-001")] },
+    image,
+    host: engine.host,
+    ...shellWorker(STORY),
+  });
+  const letGo = async () => {
+    for (const name of ["cart", "login"]) await swarm.docker("exec", swarm.worker(name), "touch", "/tmp/go");
+  };
+  await using running = swarm.start("swarm", "--all", ...swarm.options);
+  await until("both work", () => running.stdout.split("US-001 in progress").length === 3, 60_000);
+  await engine.stop();
+  const down = await swarm.aido("swarm", "status");
+  expect(down.code).toBe(0);
+  const known = new RegExp(`^aimi-swarm-cart-\\S+ .* ${keeps ? "running" : "stopped"} +0/1`, "m");
+  expect(down.stdout).toMatch(known);
+  expect(down.stderr.includes("Docker is not running")).toBe(keeps);
+  await engine.restart();
+  if (keeps) await letGo();
+  const { code, stdout } = await running.end();
+  const statuses = keeps ? ["completed", "completed"] : ["stopped", "stopped"];
+  expect([code, swarm.statuses("cart", "login")]).toEqual([keeps ? 0 : 1, statuses]);
+  if (keeps) return;
+  expect(stdout).toMatch(/^cart-\S+ +\| stopped: It ended without a last message: it was ended by SIGTERM/m);
+  await using resumed = swarm.start("swarm", "resume");
+  await until("both work again", () => resumed.stdout.split("US-001 in progress").length === 3, 60_000);
+  await letGo();
+  expect((await resumed.end()).code).toBe(0);
+  expect(swarm.statuses("cart", "login")).toEqual(["completed", "completed"]);
+});
