@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { KEYS } from "../images-bed.ts";
 import type { RealSwarm } from "./real-swarm.ts";
@@ -21,6 +22,24 @@ export async function expectNoSecrets(swarm: RealSwarm, said: string): Promise<v
     expect(changed).toContain("workspace");
     for (const top of new Set(changed))
       expect(await hasSecret([`cp`, `${name}:/${top}`, "-"], swarm.env)).toBe(false);
+  }
+}
+
+/** In the arguments of no process of this machine, those in containers included: anybody here sees them. */
+export function expectNoSecretArguments(): void {
+  const lines = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => commandLine(pid));
+  expect(lines.some((line) => line.includes("acp-adapter"))).toBe(true);
+  expect(lines.filter((line) => FORMS.some((form) => line.includes(form)))).toEqual([]);
+}
+
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    // It has ended meanwhile.
+    return "";
   }
 }
 

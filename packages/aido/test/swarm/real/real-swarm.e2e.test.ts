@@ -6,7 +6,7 @@ import { storyJson } from "../../../src/core/swarm/testing/task-file-text.ts";
 import { MAIN } from "../../e2e/aido-process.ts";
 import { Tmux } from "../../swarm-view/tmux.ts";
 import { KEYS } from "../images-bed.ts";
-import { expectNoSecrets } from "./expect-no-secrets.ts";
+import { expectNoSecretArguments, expectNoSecrets } from "./expect-no-secrets.ts";
 import { pullOf, RealSwarm, twoStories } from "./real-swarm.ts";
 import { type Asked, Gate, type Step } from "./scripted-model.ts";
 
@@ -127,6 +127,7 @@ test("S1-64 the board of a real swarm shows workers, stories and what they use, 
   const argv = [process.execPath, MAIN, "swarm", "--all", ...swarm.options].join(" ");
   await terminal.type(`bash -c 'echo $$ >${terminal.pidFile}; exec ${argv}'; echo ended with $?`);
   await gate.reached;
+  expectNoSecretArguments();
   const board = await terminal.until((screen) => screen.includes("1 running  2 completed"), 60_000);
   const row = (name: string) => board.split("\n").find((line) => line.startsWith(`${name}-`)) ?? "";
   expect(board.split("\n")[0]).toMatch(

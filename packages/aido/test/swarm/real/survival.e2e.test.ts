@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { storyJson } from "../../../src/core/swarm/testing/task-file-text.ts";
 import { OwnEngine } from "../../backends/own-engine.ts";
 import { until } from "../../contract/driver-backend.ts";
@@ -82,6 +82,39 @@ test("S1-48 S1-50 S1-71 workers go on when their orchestrator is killed; resume 
     expect(swarm.subjects(name)).toEqual(["US-001: Story US-001"]);
     expect(swarm.atOrigin(name, "US-001.txt")).toBe("US-001\n");
   }
+});
+
+describe("S1-70 S1-71 an orchestrator killed", () => {
+  let made: Awaited<ReturnType<typeof makeWorkerImage>>;
+  beforeAll(async () => {
+    made = await makeWorkerImage();
+  });
+  afterAll(async () => {
+    await made?.[Symbol.asyncDispose]();
+  });
+
+  test.each([
+    ["when the swarm is written down", "| pending: "],
+    ["while containers are made", "| creating"],
+    ["when a worker runs", "| running"],
+    ["when a worker has ended", "| completed"],
+  ])("%s leaves what resume completes, each adapter started once and in one container", async (_, said) => {
+    await using swarm = await RealSwarm.make({
+      tasks: Object.fromEntries(NAMES.map((name) => [name, [storyJson("US-001")]])),
+      image: made.image,
+      ...shellWorker(
+        'wget -q -O /dev/null "$GITHUB_API_URL/$AIMI_BRANCH"; story US-001 in_progress; story US-001 completed; done_',
+      ),
+    });
+    await using running = swarm.start("swarm", "--all", ...swarm.options);
+    await running.until(said);
+    running.child.kill("SIGKILL");
+    await running.end();
+    const { code, stdout } = await swarm.aido("swarm", "resume", "--no-build");
+    expect([code, swarm.statuses(...NAMES)], stdout).toEqual([0, NAMES.map(() => "completed")]);
+    expect(swarm.forge.asked.map(({ url }) => url).sort()).toEqual(NAMES.map((name) => `/feat/${name}`));
+    expect((await swarm.containers()).sort()).toEqual(NAMES.map((name) => swarm.worker(name)));
+  });
 });
 
 const STORY = "story US-001 in_progress; go; story US-001 completed; done_";
