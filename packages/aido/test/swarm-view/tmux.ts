@@ -24,12 +24,17 @@ export class Tmux implements AsyncDisposable {
     const directory = await mkdtemp(join(tmpdir(), "aido-tmux-"));
     const { PATH, HOME } = process.env;
     const tmux = new Tmux(directory, { PATH, HOME, LC_ALL: "C.UTF-8", ...env });
-    const size = ["-x", String(cols), "-y", String(rows)];
-    await tmux.#run("-f", "/dev/null", "new-session", "-d", ...size, "bash --norc --noprofile");
-    await tmux.#run("set-option", "-g", "status", "off");
-    await tmux.resize(cols, rows);
-    await tmux.until((screen) => PROMPT.test(screen));
-    return tmux;
+    try {
+      const size = ["-x", String(cols), "-y", String(rows)];
+      await tmux.#run("-f", "/dev/null", "new-session", "-d", ...size, "bash --norc --noprofile");
+      await tmux.#run("set-option", "-g", "status", "off");
+      await tmux.resize(cols, rows);
+      await tmux.until((screen) => PROMPT.test(screen));
+      return tmux;
+    } catch (thrown) {
+      await tmux[Symbol.asyncDispose]();
+      throw thrown;
+    }
   }
 
   get pidFile(): string {
