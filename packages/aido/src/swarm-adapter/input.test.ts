@@ -1,5 +1,5 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { storyJson } from "../core/swarm/testing/task-file-text.ts";
 import { AdapterBed, TASK_FILE } from "./testing/adapter-bed.ts";
@@ -98,4 +98,30 @@ test("a workspace that an image brings is used: its other files stay, and the br
   expect(last.payload.status).toBe("completed");
   expect(bed.atOrigin("seen.txt")).toBe("new\nbrought\n");
   expect(bed.atOrigin(TASK_FILE)).toContain("completed");
+});
+
+test("S1-13 S1-15 what an image brought and no branch has is there for the agent, and in no commit", async () => {
+  using bed = new AdapterBed([storyJson("US-001")], { "src/kept.txt": "kept\n" });
+  const odd = "odd [x]*\n\\ name ";
+  for (const name of [
+    "node_modules/dep/index.js",
+    ".aimi/tasks/2026-01-05-other-tasks.json",
+    odd,
+    "#notes",
+    "!loud",
+  ]) {
+    const path = join(bed.workspace, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, "brought\n");
+  }
+  const script = `cat node_modules/dep/index.js '${odd}' > seen.txt; echo new > "odd y"; echo more >> src/kept.txt`;
+  const { last, stdout } = await bed.run({ env: bed.agent(script) });
+  expect(last.payload).toMatchObject({ status: "completed", errors: [] });
+  const files = bed.bed.git(bed.bed.origin, "ls-tree", "-r", "-z", "--name-only", "feat/sign-in");
+  expect(files.split("\0").sort()).toEqual(
+    ["", TASK_FILE, "README.md", "odd y", "seen.txt", "src/kept.txt"].sort(),
+  );
+  expect(bed.atOrigin("seen.txt")).toBe("brought\nbrought\n");
+  expect(bed.atOrigin("src/kept.txt")).toBe("kept\nmore\n");
+  expect(stdout).not.toContain("node_modules");
 });

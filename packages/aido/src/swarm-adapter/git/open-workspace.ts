@@ -1,6 +1,7 @@
 import { lstat, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { failingAs, WorkerFailure } from "../worker-failure.ts";
+import { leaveOut } from "./leave-out.ts";
 import type { Remote } from "./remote.ts";
 import type { WorkerGit } from "./worker-git.ts";
 
@@ -35,7 +36,7 @@ export async function openWorkspace(
   return await failingAs("GIT_CHECKOUT_FAILED", `Cannot check out ${branch}`, async () => {
     await shareRefs(git);
     const head = isFresh ? undefined : await git.findShared("HEAD");
-    const current = await headBranch(git);
+    const current = isFresh ? undefined : await headBranch(git);
     // Cut off in its work, an earlier session left files that are in no commit.
     if (head !== undefined) await git.run(["read-tree", head], { signal });
     if (head !== undefined && current === branch) await options.keepWork(head);
@@ -48,6 +49,7 @@ export async function openWorkspace(
       await startOf(git, head, main),
     );
     await checkOut(git, branch, tip, signal);
+    if (current !== branch) await leaveOut(git, signal);
     const base = main === undefined ? undefined : await mergeBase(git, main, tip);
     return { tip, base: base ?? tip, defaultBranch };
   });

@@ -171,3 +171,27 @@ test("S1-24 S1-70 an agent of the Agent Client Protocol works in workers too, an
   expect(swarm.model.asked).toEqual([]);
   await expectNoSecrets(swarm, stdout);
 });
+
+test("S1-13 S1-15 task files that only the project's image has are worked on, and nothing that the image brought is committed", {
+  timeout: 90_000,
+}, async () => {
+  await using swarm = await RealSwarm.make({
+    tasks: { cart: twoStories(), login: twoStories() },
+    isUncommitted: true,
+    files: { "agent.sh": "cat >/dev/null; cat node_modules/dep/index.js >> seen.txt\n" },
+  });
+  await using _image = await swarm.bringSettings();
+  const agent = ["--agent", "command", "--", "sh", "/workspace/agent.sh"];
+  // The second time the branches say what is done, for the files do not.
+  for (const _time of ["first", "second"]) {
+    expect(await swarm.aido("swarm", "--all", ...swarm.options, ...agent)).toMatchObject({ code: 0 });
+    for (const name of ["cart", "login"]) {
+      expect(swarm.entry(name)).toMatchObject({ status: "completed", storyProgress: { completed: 2 } });
+      expect(swarm.subjects(name)).toEqual(["US-001: Story US-001", "US-002: Story US-002"]);
+      const files = swarm.git.git(swarm.git.origin, "ls-tree", "-r", "--name-only", `feat/${name}`);
+      expect(files.trim().split("\n")).toEqual(["README.md", "agent.sh", "seen.txt"]);
+      expect(swarm.atOrigin(name, "seen.txt")).toBe("dep\ndep\n");
+    }
+  }
+  expect(await swarm.aido("swarm", "cleanup")).toMatchObject({ code: 0 });
+});

@@ -1,5 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
@@ -23,6 +24,8 @@ export interface RealSwarmOptions {
   /** Of each task file, by its short name. */
   readonly tasks: Readonly<Record<string, readonly Json[]>>;
   readonly files?: Readonly<Record<string, string>>;
+  /** Task files are in the user's checkout alone. */
+  readonly isUncommitted?: boolean;
   readonly script?: Script;
   readonly image?: string;
   /** Further variables of the user, passed on to workers. */
@@ -50,7 +53,7 @@ export class RealSwarm implements AsyncDisposable {
   readonly model: ScriptedModel;
   readonly #server: GitServer;
   readonly #suffix: string;
-  readonly #image: string;
+  #image: string;
   readonly #env: Readonly<Record<string, string>>;
   readonly #host: string | undefined;
 
@@ -74,7 +77,10 @@ export class RealSwarm implements AsyncDisposable {
       taskPath(name, suffix),
       taskFileText(stories, { metadata: { title: `The ${name}`, branchName: `feat/${name}` } }),
     ]);
-    const git = new GitBed({ "README.md": "shop\n", ...Object.fromEntries(tasks), ...options.files });
+    const committed = options.isUncommitted ? [] : tasks;
+    const git = new GitBed({ "README.md": "shop\n", ...Object.fromEntries(committed), ...options.files });
+    mkdirSync(join(git.project, ".aimi/tasks"), { recursive: true });
+    for (const [path = "", text = ""] of tasks) writeFileSync(join(git.project, path), text);
     const root = join(git.directory, "remote");
     mkdirSync(join(root, "team"), { recursive: true });
     symlinkSync(git.origin, join(root, "team/shop.git"));
@@ -107,6 +113,20 @@ export class RealSwarm implements AsyncDisposable {
       GITHUB_API_URL: this.forge.url,
       ...this.#env,
       ...(this.#host === undefined ? {} : { DOCKER_HOST: this.#host }),
+    };
+  }
+
+  /** An image whose workspace has the project's `.aimi`, as a project's own image has. */
+  async bringSettings(): Promise<AsyncDisposable> {
+    const image = `${IMAGE}-${this.#suffix}`;
+    const packed = execFileSync("tar", ["-C", this.git.project, "-cz", ".aimi/tasks"]).toString("base64");
+    const input = `FROM ${IMAGE}\nRUN mkdir -p node_modules/dep && echo dep > node_modules/dep/index.js && echo ${packed} | base64 -d | tar xz\n`;
+    await docker(["build", "-q", "--network", "none", "-t", image, "-"], { input });
+    this.#image = image;
+    return {
+      [Symbol.asyncDispose]: async () => {
+        await docker(["rmi", image]);
+      },
     };
   }
 
