@@ -51,9 +51,11 @@ async function ask(port: number, ...parts: readonly string[]): Promise<string> {
   socket.on("data", (chunk) => {
     answer += chunk.toString();
   });
+  // What is hung up on in the middle of its words is reset, and has no answer.
   socket.on("error", () => undefined);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
   for (const part of parts) await new Promise<void>((resolve) => socket.write(part, () => resolve()));
-  await once(socket, "close");
+  await closed;
   return answer;
 }
 
