@@ -1,4 +1,4 @@
-import type { RunRecord } from "@aido/sdk/protocol";
+import type { EndReason, RunRecord, SandboxInfo } from "@aido/sdk/protocol";
 import type { SandboxRecord } from "../store/store.ts";
 import { type CurrentTask, findCurrentTask } from "./current-task.ts";
 import { finishRun } from "./finish-run.ts";
@@ -31,7 +31,7 @@ export async function recoverRun(deps: RunDeps, journal: RunJournal, sandboxId: 
     const sandbox = await deps.sandboxes.get(sandboxId);
     const current = await findCurrentTask(deps, plan, record);
     if (current.exec?.status === "running" && sandbox.state === "running") return;
-    const outcome = toTaskOutcome(current, sandbox.endReason);
+    const outcome = toTaskOutcome(current, await endOf(deps, sandbox));
     await new RunOutputFiles(deps, journal.layout(sandboxId), plan).rebuild(plan.tasks.length);
     await writeSteps(deps, journal, plan, { record, current, outcome });
     await deps.evidence.append(sandboxId, "run.recovered", { status: outcome.status });
@@ -39,6 +39,14 @@ export async function recoverRun(deps: RunDeps, journal: RunJournal, sandboxId: 
   } finally {
     await owner.release();
   }
+}
+
+/** The sandbox may have ended since it was asked for, and have taken the task with it; at its deadline the task goes first. */
+async function endOf(deps: RunDeps, asked: SandboxInfo): Promise<EndReason | undefined> {
+  const { state, endReason, expiresAt } =
+    asked.state === "running" ? await deps.sandboxes.get(asked.id) : asked;
+  if (state !== "running") return endReason;
+  return expiresAt !== undefined && expiresAt <= deps.clock.now() ? "timeout" : undefined;
 }
 
 /** Takes away what a process that died was making for a run; nobody can use it. */

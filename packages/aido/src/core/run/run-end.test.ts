@@ -87,6 +87,23 @@ test("S0-87 aido is killed: the sandbox ends by its ttl, and the next process wr
   );
 });
 
+test("S0-87 a sandbox that reaches its ttl while the next process looks has timed out, and did not fail", async () => {
+  await using host = await makeFakeHost();
+  const first = host.another();
+  const { id } = await first.up({ ttlMs: 300 });
+  await first.runs.start({ sandbox: id, task: SLOW });
+  await first.die();
+  const before = await host.sandboxes.get(id);
+  expect(before.state).toBe("running");
+  await expect.poll(async () => (await host.driver.inspect(id))?.state).toBe("exited");
+  const real = host.sandboxes.get.bind(host.sandboxes);
+  const looks = [before];
+  host.sandboxes.get = async (sandbox) => looks.shift() ?? (await real(sandbox));
+  await host.runs.recover();
+  expect(looks).toEqual([]);
+  expect(await host.runs.get(id)).toMatchObject({ status: "timeout", exitCode: 124 });
+});
+
 test("aido is killed and the task ends meanwhile: the next process takes its output and its exit code", async () => {
   await using host = await makeFakeHost();
   const first = host.another();
