@@ -12,6 +12,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["source"], externalConditions: ["source"] } },
   test: {
     pool: "forks",
+    // Every suite loads most of the sources: translated once, they serve all of them.
+    experimental: { fsModuleCache: true, fsModuleCachePath: ".cache/vitest" },
     projects: [
       project("unit", ["packages/*/src/**/*.test.ts"], {
         exclude: ["**/node_modules/**", "**/dist/**", ...REAL.map((name) => `**/*.${name}.test.ts`)],

@@ -17,7 +17,8 @@ const { dependencies, version } = JSON.parse(readFileSync(join(root, "packages/a
 /** Its modules refer to each other in circles, which a border between chunks would break. */
 function comesWithDocker(id) {
   const [, name] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id) ?? [];
-  if (name === undefined) return /\/drivers\/docker\/(?!engine-address)/.test(id);
+  if (name === undefined)
+    return /\/drivers\/docker\/(?!engine-address|first-questions|system-socket)/.test(id);
   return name === "dockerode" || !Object.hasOwn(dependencies, name);
 }
 
@@ -27,7 +28,7 @@ const CHUNKS = [
   // core's deferred-*.ts, and loaded when it is first used; what stores are made of (*-store.ts) is not.
   [
     "core",
-    /\/(aido\/src\/(core\/(?!doctor\/|(agent|batch|job|ssh|swarm|workflow)\/(?!deferred-|[\w-]+-store\.))|stores\/|compose(?!\/(open-|agents|api-operations|housekeeping))|log\/)|node_modules\/nanoid\/)/,
+    /\/(aido\/src\/(core\/(?!doctor\/|(agent|batch|job|ssh|swarm|workflow)\/(?!deferred-|[\w-]+-store\.))|stores\/|compose(?!\/(open-|ask-|agents|api-operations|housekeeping))|log\/)|node_modules\/(nanoid|libsql)\/)/,
   ],
   ["docker", comesWithDocker],
   ["local", /\/drivers\/local\//],
@@ -42,8 +43,7 @@ const DEFERRED =
   /\/node_modules\/(dockerode\/lib\/(?:session|buildkit)\.js|docker-modem\/lib\/ssh\.js|(?:tar-fs|@balena\/dockerignore)(?=\/))/;
 const deferred = (name) => `
   const { createRequire } = require("node:module");
-  const fromDocker = createRequire(createRequire(import.meta.url).resolve("dockerode"));
-  const real = () => fromDocker(${JSON.stringify(name)});
+  const real = () => createRequire(createRequire(import.meta.url).resolve("dockerode"))(${JSON.stringify(name)});
   module.exports = new Proxy(function () {}, {
     apply: (_, self, args) => Reflect.apply(real(), self, args),
     get: (_, key) => real()[key],
@@ -57,20 +57,55 @@ const docker = {
     const [, name] = DEFERRED.exec(id) ?? [];
     if (name !== undefined) return deferred(name);
     if (id.endsWith("/docker-modem/lib/http.js")) return readFileSync(id, "utf8").replace(...LATE_HTTPS);
+    if (id.endsWith("/docker-modem/lib/modem.js")) return readFileSync(id, "utf8").replace(...QUIETLY);
     return undefined;
   },
 };
+/** It describes each request in full for its debug log, even when there is none. */
+const QUIETLY = ["debug('Sending: %s', util.inspect(", "debug.enabled && debug('Sending: %s', util.inspect("];
 const LATE_HTTPS = ["require('https')", "{ request: (...args) => require('https').request(...args) }"];
+
+/**
+ * With libsql's own JavaScript in the bundle, its binary is all that has to be found among the packages: looking for
+ * those one after the other takes longer than opening a database.
+ */
+const libsql = {
+  name: "libsql",
+  load(id) {
+    if (id.endsWith("/stores/sqlite/load-libsql.ts")) return BUNDLED_LIBSQL;
+    if (!id.endsWith("/node_modules/libsql/index.js")) return undefined;
+    const text = readFileSync(id, "utf8");
+    const changed = OWN_SEARCH.reduce((before, [from, to]) => before.replace(from, () => to), text);
+    if (/neon-rs|detect-libc/.test(changed))
+      throw new Error("libsql looks for its binary in another way now");
+    return changed;
+  },
+};
+const BUNDLED_LIBSQL = `
+  import { createRequire } from "node:module";
+  import { libsqlTarget } from "./libsql-target.ts";
+  export const loadLibsql = () =>
+    libsqlTarget() === undefined ? createRequire(import.meta.url)("libsql") : require("libsql");`;
+const OWN_SEARCH = [
+  [/^const \{[^}]*\} = require\("@neon-rs\/load"\);$/m, ""],
+  [/^const \{[^}]*\} = require\("detect-libc"\);$/m, 'const { loadNative } = require("@libsql-target");'],
+  [/^function requireNative\(\) \{\n(?: .*\n|\n)*\}$/m, ""],
+  ["} = requireNative();", "} = loadNative(__filename);"],
+];
 
 async function bundle(rolldown, dir) {
   const made = await rolldown({
     input: { main: join(source, "cli/bundled-main.ts"), aido: join(source, "cli/run-process.ts") },
     platform: "node",
     transform: { target: "node20.19" },
-    resolve: { conditionNames: ["source"], alias: { "readable-stream": "node:stream" } },
-    // Its binary is found from its own place.
-    external: ["libsql"],
-    plugins: [docker],
+    resolve: {
+      conditionNames: ["source"],
+      alias: {
+        "readable-stream": "node:stream",
+        "@libsql-target": join(source, "stores/sqlite/libsql-target.ts"),
+      },
+    },
+    plugins: [docker, libsql],
     preserveEntrySignatures: "allow-extension",
     // That something is imported both ways is of no harm.
     checks: { ineffectiveDynamicImport: false },
@@ -104,6 +139,18 @@ async function bundleAdapter(rolldown, file) {
   await made.write({ file, format: "cjs", banner: "#!/usr/bin/env node", codeSplitting: false });
   await made.close();
   chmodSync(file, 0o755);
+}
+
+/** A text with one character beyond ASCII takes twice the memory, and several times as long to read. */
+function escapeBeyondAscii(directory) {
+  for (const name of readdirSync(directory).filter((name) => name.endsWith(".cjs"))) {
+    const path = join(directory, name);
+    const escaped = readFileSync(path, "utf8").replace(
+      /[^\0-\x7f]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
+    writeFileSync(path, escaped);
+  }
 }
 
 /** A chunk that is loaded while it loads another would find nothing in it. */
@@ -152,6 +199,7 @@ try {
 }
 if (rolldown !== undefined) {
   await bundle(rolldown, fresh);
+  escapeBeyondAscii(fresh);
   refuseCircles(fresh);
   await bundleAdapter(rolldown, `${adapter}.new`);
   renameSync(`${adapter}.new`, adapter);

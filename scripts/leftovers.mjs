@@ -12,11 +12,11 @@ export function leftovers() {
 }
 
 function containers() {
-  const listed = spawnSync("docker", ["ps", "-aq", "--filter", "label=dev.aido.sandbox"], {
-    encoding: "utf8",
-    timeout: 20_000,
-  });
-  return listed.status === 0 ? words(listed.stdout).map((id) => `container ${id}`) : [];
+  // With all that tells which test made it.
+  const format = "{{.ID}} {{.Image}} {{.CreatedAt}} {{.Labels}} {{.Mounts}}";
+  const list = ["ps", "-a", "--no-trunc", "--filter", "label=dev.aido.sandbox", "--format", format];
+  const listed = spawnSync("docker", list, { encoding: "utf8", timeout: 20_000 });
+  return listed.status === 0 ? lines(listed.stdout).map((container) => `container ${container}`) : [];
 }
 
 function processes() {
@@ -68,6 +68,6 @@ function names(directory) {
   }
 }
 
-function words(text) {
-  return text.split(/\s+/).filter((word) => word !== "");
+function lines(text) {
+  return text.split("\n").filter((line) => line !== "");
 }

@@ -1,4 +1,4 @@
-// Runs the suites, two at a time, and adds up what they report. See scripts/test.
+// Runs the suites, three at a time, and adds up what they report. See scripts/test.
 import { spawn, spawnSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { leftovers } from "./leftovers.mjs";
 
 const CI = process.env.CI === "true" || process.env.CI === "1";
-/** In the order in which they are begun: the longest first, so that neither lane waits long for the other at the end. */
-const ALL = ["docker", "lint", "agent", "asan", "fuzz", "unit", "local", "e2e", "hostile"];
+/** In the order in which they are begun: the longest first, so that no lane waits long for the others at the end. */
+const ALL = ["docker", "e2e", "local", "unit", "asan", "agent", "hostile", "fuzz", "lint"];
 /** Most suites wait more than they compute; none looks at what the others make. */
-const LANES = Math.min(2, availableParallelism());
+const LANES = Math.min(3, availableParallelism() + 1);
 /** Long enough to walk every frame; longer runs are for a change of the parser. */
 const FUZZ_SECONDS = 20;
 /** Far beyond what the longest takes on a slow machine: only what hangs is ended. */
@@ -32,7 +32,8 @@ const has = (command) => spawnSync("sh", ["-c", `command -v ${command}`], { stdi
 const missing = {
   lint: () => undefined,
   agent: () => (has("musl-gcc") ? undefined : "musl-gcc is not installed"),
-  asan: () => (has("clang") ? undefined : "clang is not installed"),
+  asan: () =>
+    has("clang") ? (has("bwrap") ? undefined : "bubblewrap is not installed") : "clang is not installed",
   fuzz: () => (has("clang") ? undefined : "clang is not installed"),
   unit: () => undefined,
   docker: () => engineMissing(),
@@ -102,7 +103,7 @@ async function vitest(project, log, { label = project, env = {}, files = [] } = 
   }
   for (const file of data.testResults) {
     for (const test of file.assertionResults) {
-      if (test.status === "failed") failures.push(`${label}: ${test.fullName}`);
+      if (test.status === "failed") failures.push(`${label}: ${test.fullName}${reason(test)}`);
     }
     if (file.status === "failed" && file.assertionResults.length === 0) {
       failures.push(`${label}: ${file.name} did not load`);
@@ -114,6 +115,12 @@ async function vitest(project, log, { label = project, env = {}, files = [] } = 
   total.passed += data.numPassedTests;
   total.failed += data.numFailedTests + broken.length + unexplained;
   total.skipped += data.numPendingTests + (data.numTodoTests ?? 0);
+}
+
+/** The beginning of what went wrong, so that the end of the output is enough to begin with. */
+function reason({ failureMessages = [] }) {
+  const said = failureMessages.join("\n").split("\n").slice(0, 12);
+  return said.map((line) => `\n    ${line.slice(0, 400)}`).join("");
 }
 
 function count(label, passed, failed) {
@@ -132,11 +139,11 @@ const suites = {
   agent: (log) => vitest("agent", log),
   asan: async (log) => {
     if (!(await passes("asan build", "make", ["-s", "-C", "agent", "asan"], log))) return;
-    await vitest("agent", log, {
-      label: "agent-asan",
-      env: { AIDO_TEST_AGENT: join(process.cwd(), "agent/build/asan/aido-agent") },
-      files: ["agent/test/supervisor", "agent/test/tools"],
-    });
+    const env = { AIDO_TEST_AGENT: join(process.cwd(), "agent/build/asan/aido-agent") };
+    const files = ["supervisor", "tools", "connect", "launch"].map((name) => `agent/test/${name}`);
+    await vitest("agent", log, { label: "agent-asan", env, files });
+    // How the local driver calls the launcher: with all its options, and bubblewrap as the program.
+    await vitest("local", log, { label: "local-asan", env, files: ["sandbox-survival.local.test.ts"] });
   },
   fuzz: (log) => passes("fuzz", "make", ["-s", "-C", "agent", "fuzz", `FUZZ_SECONDS=${FUZZ_SECONDS}`], log),
   unit: (log) => vitest("unit", log),

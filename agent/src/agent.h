@@ -184,6 +184,7 @@ struct supervisor {
   uint64_t boot;
   uint32_t uid, gid;
   uint32_t only_user; /* commands run as no other; 0 = any */
+  bool privileged;    /* commands of root keep what the container has */
   uint64_t bounding;  /* capabilities that anything we start could be given */
   char *workdir;
   uint64_t deadline_at; /* 0 = none */

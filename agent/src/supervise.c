@@ -257,12 +257,14 @@ static void take_descriptors(void) {
 
 int supervise_main(int argc, char **argv) {
   const char *socket_path = NULL, *lingering = NULL, *cgroup = "/sys/fs/cgroup", *handed = NULL, *only = NULL;
+  const char *privileged = NULL;
   for (int i = 1; i < argc; i += 2) {
     const char **option = strcmp(argv[i], "--socket") == 0         ? &socket_path
                           : strcmp(argv[i], "--main-linger") == 0  ? &lingering
                           : strcmp(argv[i], "--cgroup") == 0       ? &cgroup
                           : strcmp(argv[i], "--listen-fd") == 0    ? &handed
                           : strcmp(argv[i], "--only-user") == 0    ? &only
+                          : strcmp(argv[i], "--privileged") == 0   ? &privileged
                                                                    : NULL;
     if (option == NULL || i + 1 == argc) return complain(EXIT_START_FAILED, argv[i], EINVAL);
     *option = argv[i + 1];
@@ -272,6 +274,9 @@ int supervise_main(int argc, char **argv) {
   if (only != NULL && (!number(&only, &user) || *only != 0 || user == 0 || user >= UINT32_MAX))
     return complain(EXIT_START_FAILED, "--only-user", EINVAL);
   the.only_user = (uint32_t)user;
+  if (privileged != NULL && (strcmp(privileged, "root") != 0 || only != NULL))
+    return complain(EXIT_START_FAILED, "--privileged", EINVAL);
+  the.privileged = privileged != NULL;
   the.linger_ms = MAIN_LINGER_MS;
   if (lingering != NULL && (!number(&lingering, &the.linger_ms) || *lingering != 0 || the.linger_ms > UINT32_MAX))
     return complain(EXIT_START_FAILED, "--main-linger", EINVAL);

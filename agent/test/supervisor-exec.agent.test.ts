@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
@@ -143,6 +144,20 @@ test("even a command of the superuser has no capability", async () => {
       .split("\n")
       .every((line) => /\t0+$/.test(line)),
   ).toBe(true);
+});
+
+test("S0-82 in a privileged sandbox the superuser has what its container has, and nobody else anything", async () => {
+  await using agent = await AgentProcess.start({ arguments: ["--privileged", "root"] });
+  const client = await agent.open();
+  const effective = async (id: string, user?: { uid: number; gid: number }) => {
+    const argv = ["sed", "-n", "s/^\\(CapEff\\|CapBnd\\|NoNewPrivs\\):\\t//p", "/proc/self/status"];
+    const { stdout } = await client.run(id, argv, user === undefined ? {} : { cwd: "/", user });
+    return stdout.toString().trim().split("\n");
+  };
+  const own = readFileSync("/proc/self/status", "utf8");
+  const line = (name: string) => new RegExp(`^${name}:\\t(.*)$`, "m").exec(own)?.[1];
+  expect(await effective("root")).toEqual([line("CapEff"), line("CapBnd"), line("NoNewPrivs")]);
+  expect(await effective("other", { uid: 1234, gid: 4321 })).toEqual(["0".repeat(16), "0".repeat(16), "1"]);
 });
 
 test("configure makes a missing directory with its parents and gives it to the user", async () => {

@@ -9,6 +9,7 @@ const COUNT = 50;
 export function burst() {
   return withAido("docker", async (aido) => {
     const times = [];
+    const before = await sandboxContainers();
     const one = async () => {
       const started = performance.now();
       const sandbox = await createSandbox(aido, "docker", { limits: { cpus: 0.5 } });
@@ -22,16 +23,7 @@ export function burst() {
     });
     const made = results.filter((result) => result.status === "fulfilled").map((result) => result.value);
     await Promise.all(made.map((sandbox) => aido.sandboxes.destroy(sandbox.id)));
-    const left = [];
-    for (const { containerId } of made) {
-      await docker
-        .getContainer(containerId)
-        .inspect()
-        .then(
-          () => left.push(containerId),
-          () => undefined,
-        );
-    }
+    const left = (await sandboxContainers()).filter((id) => !before.includes(id));
     return {
       value: made.length,
       unit: "sandboxes",
@@ -44,6 +36,12 @@ export function burst() {
       ok: made.length === COUNT && left.length === 0,
     };
   });
+}
+
+/** Of failed creates too. */
+async function sandboxContainers() {
+  const filters = { label: ["dev.aido.sandbox"] };
+  return (await docker.listContainers({ all: true, filters })).map(({ Id }) => Id);
 }
 
 /** What a sandbox needs beyond its container: the supervisor's resident memory after work. */

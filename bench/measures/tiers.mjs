@@ -10,7 +10,6 @@ import { createSandbox, execTrue, temporaryDirectory, withAido } from "../produc
 import { median, round, timed } from "../statistics.mjs";
 
 const ROUNDS = 20;
-const MIB = 1024 * 1024;
 const DUE = 10;
 const TICKS = 15;
 
@@ -158,7 +157,8 @@ function depsOf(store) {
     store,
     evidence: { append: nothing, archive: nothing },
     supervisors: { drop: ignore },
-    processes: { self: "bench", isDead: () => false },
+    processes: { self: "bench", isAlive: () => true, isDead: () => false },
+    jumps: { within: () => false, last: () => undefined },
     clock: { now: () => new Date(), sleep: (ms, signal) => sleep(ms, undefined, { signal }) },
     logger,
   };
@@ -184,6 +184,7 @@ function record(index, now) {
       containerId: undefined,
       user: undefined,
       tokenHash: undefined,
+      permissions: undefined,
     },
     ...{ startedAt: now, stoppedAt: now, expiresAt: undefined },
     ...{ createdAt: now, lastActivityAt: now, ...NO_TIER, tier: "hot", tierSince: now },

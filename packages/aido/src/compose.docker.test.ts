@@ -29,6 +29,16 @@ ENV PATH=/opt/tools:/bin HOME=/root GREETING="good=day" ONE=image TWO=image
   }
 });
 
+test("the disk limit counts what is outside the working directory and what its user has closed to itself", async () => {
+  await using place = openPlace({ driver: "docker", image: "aido-test:busybox" });
+  const aido = await place.open();
+  const { id } = await aido.sandboxes.create({ limits: { diskBytes: 4 * 1024 * 1024 }, ttlMs: 60_000 });
+  const fill = "mkdir closed && head -c 8388608 /dev/zero > closed/big; chmod 000 closed; sleep 60";
+  await aido.execs.start(id, { argv: ["sh", "-c", `cd /tmp && ${fill}`] });
+  const ended = await aido.sandboxes.untilEnded(id, AbortSignal.timeout(60_000));
+  expect(ended).toMatchObject({ state: "stopped", endReason: "disk_full" });
+});
+
 test("with the driver auto, a sandbox is reached by the driver that has it", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "aido-compose-"));
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }));

@@ -1,12 +1,15 @@
-import { mkdirSync } from "node:fs";
 import { userInfo } from "node:os";
 import { chooseDriver, type DriverContext, whyDockerIsSilent } from "./compose/choose-driver.ts";
+import { makeDirectory } from "./compose/make-directory.ts";
 import { wire } from "./compose/wire.ts";
 import type { Config } from "./config/config.ts";
 import type { DriverChoice } from "./config/settings.ts";
+import { ANONYMOUS } from "./core/access/owner-label.ts";
 import type { Clock } from "./core/clock.ts";
 import type { CoreAido } from "./core/core-aido.ts";
+import type { LimitsOf } from "./core/limits/owner-quotas.ts";
 import type { Logger } from "./core/logger.ts";
+import type { FirstAnswers } from "./drivers/docker/first-questions.ts";
 import type { SqliteStore } from "./stores/sqlite/sqlite-store.ts";
 
 export interface OpenOptions {
@@ -16,10 +19,14 @@ export interface OpenOptions {
   readonly onProgress?: ((step: string) => void) | undefined;
   /** A sandbox is about to be started: what that needs to know is asked for at once. */
   readonly launches?: boolean | undefined;
+  /** What the engine answers, when it was asked even before. */
+  readonly answers?: FirstAnswers | undefined;
   /** The sandbox that is asked for: with the driver `auto`, the one that has it is taken. */
   readonly sandbox?: string | undefined;
   /** Who acts, for the evidence; this process's user by default. */
   readonly actor?: string | undefined;
+  /** Holds owners to their quotas, as a server does. */
+  readonly quotas?: boolean | undefined;
   /** The machine's own by default. */
   readonly clock?: Clock | undefined;
 }
@@ -37,15 +44,18 @@ export async function openWithStore(options: OpenOptions): Promise<{ aido: CoreA
   // The engine answers while the store is opened.
   const silence = config.driver === "auto" ? whyDockerIsSilent(config) : Promise.resolve(undefined);
   silence.catch(() => undefined);
-  const context = { config, dataDir, onProgress: options.onProgress };
-  const asked = options.launches === true ? await askEarly(context, silence) : undefined;
+  const context = { config, dataDir, onProgress: options.onProgress, answers: options.answers };
+  // Which driver has a sandbox that is named, only the store can tell.
+  const isNew = options.launches === true && options.sandbox === undefined;
+  const asked = isNew ? await askEarly(context, silence) : undefined;
   const store = await openStore(dataDir.database);
   try {
     const driver =
       asked?.driver ?? (await chooseDriver(context, silence, () => driverOf(store, options.sandbox)));
     const { capabilities } = asked ?? {};
     const actor = options.actor ?? userName();
-    const aido = await wire({ ...options, actor, capabilities }, { driver, store, dataDir });
+    const limitsOf = options.quotas === true ? await quotasOf(config, store) : undefined;
+    const aido = await wire({ ...options, actor, capabilities, limitsOf }, { driver, store, dataDir });
     // What a killed process left half done is finished by whoever comes next; two queries when there is nothing.
     await aido.runs.recover();
     return { aido, store };
@@ -55,9 +65,13 @@ export async function openWithStore(options: OpenOptions): Promise<{ aido: CoreA
   }
 }
 
+async function quotasOf({ serve }: Config, { apiKeys }: SqliteStore): Promise<LimitsOf> {
+  return (await import("./compose/owner-limits.ts")).ownerLimits(serve, apiKeys);
+}
+
 /** What a launch has to know of the driver, asked before anything else: opening the store takes as long as the answer. */
 async function askEarly(context: DriverContext, silence: Promise<string | undefined>) {
-  mkdirSync(context.dataDir.root, { recursive: true, mode: 0o700 });
+  await makeDirectory(context.dataDir.root);
   const driver = await chooseDriver(context, silence);
   const capabilities = driver.capabilities();
   // Told to whoever launches.
@@ -70,7 +84,8 @@ async function askEarly(context: DriverContext, silence: Promise<string | undefi
 /** The driver of one sandbox; undefined when none is meant, or not one alone. */
 async function driverOf(store: SqliteStore, sandbox: string | undefined): Promise<string | undefined> {
   if (sandbox === undefined) return undefined;
-  const [first, second] = await store.sandboxes.find(sandbox, 2);
+  const own = await store.sandboxes.find(sandbox, 2, ANONYMOUS);
+  const [first, second] = own.length > 0 ? own : await store.sandboxes.find(sandbox, 2);
   return second === undefined ? first?.driver : undefined;
 }
 

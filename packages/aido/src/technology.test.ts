@@ -28,6 +28,7 @@ test("S0-1 S0-5 the command line, the rules and the drivers are layers: imports 
     expect(upwards("drivers", above)).toEqual([]);
     expect(upwards("stores", above)).toEqual([]);
   }
+  expect(upwards("core/swarm/follow", "run")).toEqual([]);
 });
 
 test("S0-6 S0-7 S0-8 S0-9 S3-3 each chosen library is used, and only where its technology belongs", () => {

@@ -84,11 +84,18 @@ export interface SandboxFilter {
   before?: string | undefined;
 }
 
+export interface ExecPage {
+  limit?: number | undefined;
+  /** Only execs started before the one with this id: the last of the page before. */
+  before?: string | undefined;
+}
+
 export interface Execs {
   /** Resolves when the command has started. The same id twice returns the first exec. */
   start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo>;
   get(sandbox: string, execId: string): Promise<ExecInfo>;
-  list(sandbox: string): Promise<readonly ExecInfo[]>;
+  /** Newest first; at most 1000 unless fewer are asked for. */
+  list(sandbox: string, page?: ExecPage): Promise<readonly ExecInfo[]>;
   /** Resolves when the exec has ended and its output is recorded; an abort stops waiting, not the command. */
   wait(sandbox: string, execId: string, signal?: AbortSignal): Promise<ExecInfo>;
   /** Recorded output from the given offsets, each byte exactly once. */
@@ -100,7 +107,8 @@ export interface Execs {
   ): AsyncIterable<OutputChunk>;
   /** Resolves when the sandbox has taken the bytes; a full pipe makes the caller wait. */
   writeStdin(sandbox: string, execId: string, data: Uint8Array, signal?: AbortSignal): Promise<void>;
-  closeStdin(sandbox: string, execId: string): Promise<void>;
+  /** Resolves when all that was written has been read. */
+  closeStdin(sandbox: string, execId: string, signal?: AbortSignal): Promise<void>;
   resize(sandbox: string, execId: string, size: TerminalSize): Promise<void>;
   /** To every descendant. With TERM, whatever still lives after the grace is killed. */
   kill(sandbox: string, execId: string, options?: { signal?: string; graceMs?: number }): Promise<void>;
@@ -115,16 +123,16 @@ export interface Files {
     content: Uint8Array | AsyncIterable<Uint8Array>,
     options?: { mode?: number; signal?: AbortSignal },
   ): Promise<void>;
-  stat(sandbox: string, path: string): Promise<FileInfo>;
+  stat(sandbox: string, path: string, signal?: AbortSignal): Promise<FileInfo>;
   list(
     sandbox: string,
     path: string,
     options?: { recursive?: boolean; signal?: AbortSignal },
   ): Promise<readonly FileInfo[]>;
-  move(sandbox: string, from: string, to: string): Promise<void>;
+  move(sandbox: string, from: string, to: string, signal?: AbortSignal): Promise<void>;
   /** Idempotent; directories with all they hold. */
-  remove(sandbox: string, path: string): Promise<void>;
-  mkdir(sandbox: string, path: string): Promise<void>;
+  remove(sandbox: string, path: string, signal?: AbortSignal): Promise<void>;
+  mkdir(sandbox: string, path: string, signal?: AbortSignal): Promise<void>;
   watch(sandbox: string, path: string, signal?: AbortSignal): AsyncIterable<FileEvent>;
   /** A tar stream of `path`; names in it are relative to `path`. */
   tarOut(sandbox: string, path: string, signal?: AbortSignal): AsyncIterable<Uint8Array>;

@@ -8,6 +8,8 @@ export interface HistoryEntry {
   message: string;
   /** Paths that differ from the entry before. */
   files: readonly string[];
+  /** Some paths are left out, because a list of entries holds no more than 8 MiB of them. */
+  truncated?: boolean | undefined;
 }
 
 export interface HistoryFile {
@@ -17,11 +19,21 @@ export interface HistoryFile {
   size: number;
 }
 
+export interface HistoryPage {
+  limit?: number | undefined;
+  /** Only entries before the one of this exec: the last of the page before. */
+  before?: string | undefined;
+  signal?: AbortSignal | undefined;
+}
+
 /** The workspace as it was after each exec. Kept outside the sandbox; works on images without git. */
 export interface History {
   /** Newest first. */
-  list(sandbox: string, options?: { limit?: number; signal?: AbortSignal }): Promise<readonly HistoryEntry[]>;
-  /** Path to unified diff text, for every path that differs between the two entries. */
+  list(sandbox: string, page?: HistoryPage): Promise<readonly HistoryEntry[]>;
+  /**
+   * Path to unified diff text, for every path that differs between the two entries. Raises PAYLOAD_TOO_LARGE when it has
+   * more than 8 MiB.
+   */
   diff(
     sandbox: string,
     fromExecId: string,

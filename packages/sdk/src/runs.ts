@@ -6,7 +6,7 @@ import type { Isolation, OutputChunk, RunRecord, RunSpec, RunSummary } from "./p
  * summary and evidence. Where no sandbox is named, the newest one that was made for runs is meant.
  */
 export interface Runs {
-  /** Makes the sandbox's directories, copies its inputs and fetches its image; nothing runs yet. */
+  /** Makes the sandbox's directories, copies its inputs and fetches its image; nothing runs before `start`, unless asked for. */
   up(request: UpRequest, options?: RunOptions): Promise<RunRecord>;
   /** Resolves when the task has started. A sandbox runs one task, or one pipeline, at a time. */
   start(request: StartRun, options?: RunOptions): Promise<RunRecord>;
@@ -47,18 +47,21 @@ export interface UpRequest {
   autoDestroy?: boolean | undefined;
   /** Made for one task only: never taken as the newest sandbox by `start`. */
   implicit?: boolean | undefined;
-  /** A task that is allowed nothing dangerous follows at once: the container starts while the files are written. */
-  launch?: boolean | undefined;
+  /** Started at once, as by `start`: the container starts while the files are written. Resolves when the task has started. */
+  start?: NewRun | undefined;
   isolation?: Isolation | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
 }
 
-export interface StartRun {
+export interface StartRun extends NewRun {
   sandbox?: string | undefined;
-  /** The task's file; absent runs the steps of the sandbox's spec. */
-  task?: RunFile | undefined;
   /** Overrides what the sandbox was made with. */
   autoDestroy?: boolean | undefined;
+}
+
+export interface NewRun {
+  /** The task's file; absent runs the steps of the sandbox's spec. */
+  task?: RunFile | undefined;
   /** Dangerous: the host's own network. */
   hostNetwork?: boolean | undefined;
   /** Dangerous: full privileges of the engine. */

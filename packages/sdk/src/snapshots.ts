@@ -12,7 +12,7 @@ export interface SnapshotInfo {
 }
 
 export interface TakeSnapshot {
-  /** Address of the object; the operator's own place when left out. */
+  /** Address of the object; when left out, the sandbox's place: beneath its own destination, or else the operator's. */
   destination?: string | undefined;
   /** The working directory; true by default. */
   includeWorkspace?: boolean | undefined;

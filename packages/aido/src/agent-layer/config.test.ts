@@ -1,6 +1,7 @@
 import type { Aido } from "@aido/sdk";
 import { expect, test } from "vitest";
 import { DOCKER_CONFIG } from "./config.ts";
+import { ContainerLayer } from "./container-layer.ts";
 import { DockerError } from "./docker-error.ts";
 import * as layer from "./index.ts";
 
@@ -33,6 +34,35 @@ test("S4-27 S4-28 clean-up stops with ten seconds of grace, then removes", async
     ["stop", "abc", { graceMs: 10_000 }],
     ["destroy", "abc"],
   ]);
+});
+
+test("S4-28 S4-29 a container that cannot be stopped is removed, and clean-up says what failed", async () => {
+  const removed: unknown[] = [];
+  const lines: string[] = [];
+  const sandboxes = {
+    stop: () => Promise.reject(new Error("the engine did not answer")),
+    destroy: async (sandbox: string) => removed.push(sandbox),
+  };
+  const log = (line: string) => lines.push(line);
+  const own = layer.createAgentLayer({ aido: { sandboxes } as unknown as Aido, log });
+  await own.cleanupContainer("abc");
+  expect(removed).toEqual(["abc"]);
+  expect(lines).toContain("[Docker] Cleanup failed: the engine did not answer");
+});
+
+test("a tool's command ends with the session that is given up, and nothing is told to the model", async () => {
+  const leaving = new AbortController();
+  const execs = {
+    start: (_sandbox: string, _request: object, options: { signal: AbortSignal }) =>
+      new Promise((_, reject) => {
+        options.signal.addEventListener("abort", () => reject(options.signal.reason));
+      }),
+  };
+  const own = new ContainerLayer({ aido: async () => ({ execs }) as unknown as Aido });
+  const call = { id: "1", name: "execute_command", arguments: { command: "sleep 600" } };
+  const running = layer.executeTool(own, "abc", call, leaving.signal);
+  leaving.abort();
+  await expect(running).rejects.toMatchObject({ name: "AbortError" });
 });
 
 test("S4-37 the layer is a module of its own, with the names of its description", () => {

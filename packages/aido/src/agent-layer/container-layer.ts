@@ -111,20 +111,24 @@ export class ContainerLayer {
       formatListing(await aido.files.list(this.#reference(containerId), relative(path))),
     );
 
-  /** Never throws: what could not be cleaned up now ends with the sandbox's own limits. */
+  /** Never throws. A container that cannot be stopped is removed all the same: nothing else ends it. */
   readonly cleanupContainer = async (containerId: string): Promise<void> => {
     if (containerId === "") return;
     this.#log(`[Docker] Cleaning up: ${containerId}`);
+    const sandbox = this.#reference(containerId);
+    await this.#cleanup((aido) => aido.sandboxes.stop(sandbox, { graceMs: STOP_GRACE_MS }));
+    if (await this.#cleanup((aido) => aido.sandboxes.destroy(sandbox))) this.#sandboxIds.delete(containerId);
+  };
+
+  async #cleanup(step: (aido: Aido) => Promise<unknown>): Promise<boolean> {
     try {
-      const aido = await this.#aido();
-      const sandbox = this.#reference(containerId);
-      await aido.sandboxes.stop(sandbox, { graceMs: STOP_GRACE_MS });
-      await aido.sandboxes.destroy(sandbox);
-      this.#sandboxIds.delete(containerId);
+      await step(await this.#aido());
+      return true;
     } catch (thrown) {
       this.#log(`[Docker] Cleanup failed: ${messageOf(thrown)}`);
+      return false;
     }
-  };
+  }
 
   async #exec(containerId: string, argv: string[], timeoutMs: number, signal?: AbortSignal) {
     try {

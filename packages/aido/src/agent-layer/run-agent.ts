@@ -56,7 +56,7 @@ export async function runAgent(
     });
     if (reply.toolCalls.length === 0) return { text, steps: step, finished: true };
     for (const call of reply.toolCalls) {
-      const content = await executeTool(deps.layer, containerId, call);
+      const content = await executeTool(deps.layer, containerId, call, signal);
       await remember({ role: "tool", content, toolCallId: call.id });
     }
   }

@@ -53,10 +53,12 @@ export async function executeTool(
   layer: ContainerLayer,
   containerId: string,
   call: ToolCall,
+  signal?: AbortSignal,
 ): Promise<string> {
   try {
-    return formatResult(await dispatch(layer, containerId, call));
+    return formatResult(await dispatch({ layer, containerId, signal }, call));
   } catch (thrown) {
+    signal?.throwIfAborted();
     if (thrown instanceof DockerError && thrown.recoverable)
       return `[error: ${thrown.code}] ${thrown.message}`;
     if (thrown instanceof ToolArgumentError) return `[error: INVALID_ARGUMENTS] ${thrown.message}`;
@@ -75,7 +77,13 @@ export function formatResult(result: ExecResult): string {
 
 class ToolArgumentError extends Error {}
 
-function dispatch(layer: ContainerLayer, containerId: string, call: ToolCall): Promise<ExecResult> {
+interface ToolPlace {
+  layer: ContainerLayer;
+  containerId: string;
+  signal: AbortSignal | undefined;
+}
+
+function dispatch({ layer, containerId, signal }: ToolPlace, call: ToolCall): Promise<ExecResult> {
   const argument = (name: string, fallback?: string): string => {
     const value = call.arguments[name] ?? fallback;
     if (typeof value !== "string") throw new ToolArgumentError(`${call.name} needs a string "${name}"`);
@@ -83,7 +91,7 @@ function dispatch(layer: ContainerLayer, containerId: string, call: ToolCall): P
   };
   switch (call.name) {
     case "execute_command":
-      return layer.execInContainer(containerId, argument("command"));
+      return layer.execInContainer(containerId, argument("command"), undefined, signal);
     case "read_file":
       return layer.readFileInContainer(containerId, argument("path"));
     case "write_file":

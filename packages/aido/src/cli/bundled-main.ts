@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { askAhead } from "./ask-ahead.ts";
 import { bundlePlace, isBundleCurrent } from "./bundle-place.ts";
 import { loadBundle } from "./load-bundle.ts";
 
@@ -12,8 +13,13 @@ const { version } = JSON.parse(readFileSync(join(dist, "../package.json"), "utf8
 if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
   process.stdout.write(`${version}\n`);
 } else if (isBundleCurrent(dist)) {
-  const { runProcess } = loadBundle<typeof import("./run-process.ts")>(bundlePlace(dist).program);
-  void runProcess(process, { argv, version, env: { ...process.env } });
+  void start(version);
 } else {
   void import(pathToFileURL(bundlePlace(dist).unbundled).href);
+}
+
+async function start(version: string): Promise<void> {
+  const ahead = await askAhead(argv, process.env);
+  const { runProcess } = loadBundle<typeof import("./run-process.ts")>(bundlePlace(dist).program);
+  await runProcess(process, { argv, version, env: { ...process.env }, ahead });
 }

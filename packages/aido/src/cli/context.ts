@@ -52,7 +52,8 @@ export interface BackgroundProcess {
 export interface RunningServer {
   readonly url: string;
   readonly driver: string;
-  readonly isGuarded: boolean;
+  /** Who gets in: everybody, whoever has a key or token, or nobody, because every key has ended. */
+  readonly entrance: "open" | "guarded" | "shut";
   /** `host:port`; undefined when it does not listen for SSH. */
   readonly sshAddress: string | undefined;
   close(): Promise<void>;

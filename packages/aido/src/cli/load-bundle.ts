@@ -47,7 +47,8 @@ function whenUsed(load: () => object): object {
  * of this very version; any other Node compiles the text.
  */
 export function compileChunk(path: string, cachedData?: Buffer): Script {
-  const text = readFileSync(path, "utf8");
+  // The build leaves nothing beyond ASCII in it.
+  const text = readFileSync(path, "latin1");
   return new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
     filename: path,
     ...(cachedData === undefined ? {} : { cachedData }),

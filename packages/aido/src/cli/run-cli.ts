@@ -18,9 +18,13 @@ export interface CliSetup {
 export async function runCli(argv: readonly string[], { version, makeContext }: CliSetup): Promise<number> {
   let code = 0;
   const text: Text = { out: "", err: "", failsWithOne: false };
-  const program = buildProgram(version, async (action) => {
-    code = await perform(action, await makeContext(globalOptions(program.opts())));
-  });
+  const program = buildProgram(
+    version,
+    async (action) => {
+      code = await perform(action, await makeContext(globalOptions(program.opts())));
+    },
+    argv,
+  );
   // Commander's own text is kept and printed below, so that it takes the same way as all other output.
   configure(program, text);
   try {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Aido } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
 import type { ConfigSources, LoadedConfig } from "../config/load-config.ts";
+import type { FirstAnswers } from "../drivers/docker/first-questions.ts";
 import { EXIT } from "./commands/exit-code.ts";
 import type { CliContext, GlobalOptions } from "./context.ts";
 import { isBrokenPipe } from "./output/byte-sink.ts";
@@ -17,6 +18,8 @@ export interface Invocation {
   argv: readonly string[];
   version: string;
   env: Readonly<Record<string, string | undefined>>;
+  /** What the machine's own engine was asked before this was loaded. */
+  ahead?: FirstAnswers | undefined;
 }
 
 const STDOUT = 1;
@@ -60,7 +63,11 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
       now: () => new Date(),
       open: (options) => {
         opened ??= import("./open-backend.ts").then(({ openBackend }) =>
-          openBackend(config.get().config, { ...options, onProgress: progress.show }),
+          openBackend(config.get().config, {
+            ...options,
+            onProgress: progress.show,
+            ahead: invocation.ahead,
+          }),
         );
         return opened;
       },

@@ -1,16 +1,15 @@
 import type { Agents } from "@aido/sdk";
 import type { AwsUsers } from "../config/aws-settings.ts";
-import type { ImageBuilders } from "../config/settings.ts";
-import type { IdempotencyStore } from "../core/access/idempotency.ts";
+import type { ImageBuilders } from "../config/image-settings.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import type { PoolState } from "../core/pool/warm-pool.ts";
 import type { PortTokens } from "../core/ports/port-tokens.ts";
 import { toSandboxInfo } from "../core/sandbox/to-sandbox-info.ts";
 import type { AuditTrail } from "../http/audit-trail.ts";
+import type { Idempotency } from "../http/idempotent.ts";
 import type { HttpMetrics } from "../http/metrics.ts";
 import type { Operation } from "../http/operation.ts";
 import type { SandboxLookup } from "../http/ownership.ts";
-import type { Quota } from "../http/quota.ts";
 import { agentRoutes } from "../http/routes/agents.ts";
 import { batchRoutes } from "../http/routes/batches.ts";
 import { execRoutes } from "../http/routes/execs.ts";
@@ -37,8 +36,7 @@ import { sidecarRoutes } from "../http/sidecar/sidecar-routes.ts";
 export interface ApiDeps {
   aido: CoreAido;
   version: string;
-  quota: Quota;
-  idempotency: IdempotencyStore;
+  idempotency: Idempotency;
   audit: AuditTrail;
   metrics: HttpMetrics;
   tokens: PortTokens;
@@ -55,26 +53,31 @@ export interface ApiDeps {
 
 /** Everything the server answers: the router, the OpenAPI document and the reference page are made from this list. */
 export function apiOperations(deps: ApiDeps): readonly Operation[] {
-  const { aido, quota, version, awsUsers } = deps;
+  const { aido, version, awsUsers } = deps;
   // Ends are noticed as they happen, so a command need not ask the engine first whether its sandbox runs.
   const known: SandboxLookup = {
     sandboxes: {
-      get: async (reference) => toSandboxInfo(await aido.sandboxes.resolve(reference), aido.address),
+      get: async (reference, owner) =>
+        toSandboxInfo(await aido.sandboxes.resolve(reference, owner), aido.address),
       list: (filter) => aido.sandboxes.list(filter),
     },
   };
   const operations: Operation[] = [
-    ...sandboxRoutes(aido, { quota, idempotency: deps.idempotency, images: aido.images, awsUsers }),
-    ...execRoutes(aido, known),
+    ...sandboxRoutes(aido, { idempotency: deps.idempotency, images: aido.images, awsUsers }),
+    ...execRoutes(aido, {
+      known,
+      idempotency: deps.idempotency,
+      repeated: (sandboxId, request) => aido.execs.repeated(sandboxId, request),
+    }),
     ...fileRoutes(aido, known),
     ...workspaceFileRoutes(aido, known),
     ...agentRoutes(aido, known),
     ...historyRoutes(aido, aido.history),
     ...snapshotRoutes(aido, aido.snapshots),
     ...portRoutes(aido, deps.tokens),
-    ...runRoutes(aido, { quota, maxBodyBytes: deps.maxBodyBytes, images: aido.images, awsUsers }),
+    ...runRoutes(aido, { maxBodyBytes: deps.maxBodyBytes, images: aido.images, awsUsers }),
     ...sshRoutes(aido),
-    ...jobRoutes(aido, { quota, known, images: aido.images }),
+    ...jobRoutes(aido, { known, images: aido.images }),
     ...batchRoutes(aido),
     ...workflowRoutes(aido),
     ...imageRoutes({ images: aido.images, builders: deps.imageBuilders }),

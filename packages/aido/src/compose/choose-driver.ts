@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import { searchPath } from "../config/process-config.ts";
 import type { DataDir } from "../core/data-dir.ts";
 import type { Driver, DriverCapabilities } from "../core/driver/driver.ts";
+import type { FirstAnswers } from "../drivers/docker/first-questions.ts";
 import { findAgent } from "./find-agent.ts";
 import { scopeOf } from "./scope.ts";
 
@@ -14,6 +15,7 @@ export interface DriverContext {
   readonly config: Config;
   readonly dataDir: DataDir;
   readonly onProgress?: ((step: string) => void) | undefined;
+  readonly answers?: FirstAnswers | undefined;
 }
 
 /** The driver that is named, or with `auto` the one that has the sandbox, else Docker when it answers, else the local one. */
@@ -32,12 +34,13 @@ export async function chooseDriver(
   return silence === undefined ? await openDocker(context) : await openLocal(context, silence);
 }
 
-export async function openDocker({ config, dataDir }: DriverContext): Promise<Driver> {
+export async function openDocker({ config, dataDir, answers }: DriverContext): Promise<Driver> {
   const { DockerDriver } = await import("../drivers/docker/docker-driver.ts");
   const open = (host: string | undefined) =>
     new DockerDriver({
       host,
       certPath: config.dockerCertPath,
+      answers,
       scope: scopeOf(dataDir.root),
       agentPath: findAgent(config.agentPath),
       runDir: (sandboxId) => dataDir.run(sandboxId),

@@ -52,9 +52,9 @@ export class Housekeeping {
       run: () => forgetAnswers(new Date()),
     });
     tasks.start({
-      name: "batches.forget",
+      name: "jobs.recover",
       everyMs: RECONCILE_EVERY_MS,
-      run: () => aido.batches.forgetExpired(),
+      run: () => aido.jobs.recover(),
     });
     await this.#failures.quietly("workspaces.tidy", () => aido.workspaces.tidy());
     tasks.start({

@@ -14,7 +14,7 @@ import type { HandlerDeps } from "../core/job/job-handler.ts";
 import { jobHandlers } from "../core/job/job-handlers.ts";
 import { JobService } from "../core/job/job-service.ts";
 import type { Logger } from "../core/logger.ts";
-import type { ProcessIdentity } from "../core/process-identity.ts";
+import type { Presence } from "../core/process-presence.ts";
 import type { SandboxService } from "../core/sandbox/sandbox-service.ts";
 import type { Store } from "../core/store/store.ts";
 import { validationError } from "../http/error-reply.ts";
@@ -28,14 +28,14 @@ export interface JobParts extends Pick<HandlerDeps, "agents" | "snapshots" | "ss
   activity: Activity;
   store: Store;
   clock: Clock;
-  processes: ProcessIdentity;
+  presence: Presence;
   logger: Logger;
 }
 
 /** The jobs on the services they use. */
 export function openJobs(parts: JobParts): OpenJobs {
-  const { config, sandboxes, store, clock, processes, logger } = parts;
-  const batches = new BatchService({ store, clock, processes, logger, ttlMs: config.batchTtlMs });
+  const { config, sandboxes, store, clock, presence, logger } = parts;
+  const batches = new BatchService({ store, clock, presence, logger, ttlMs: config.batchTtlMs });
   const tokens = new SandboxTokens(store.sandboxes);
   const workflows = openWorkflows({ ...parts, tokens, parse });
   const handlers = jobHandlers({
@@ -47,7 +47,7 @@ export function openJobs(parts: JobParts): OpenJobs {
   });
   const local = localCaller(sandboxes);
   const describe = () => describeJobs() as JobInfo[];
-  const jobs = new JobService({ handlers, parse, describe, local, store, clock, processes });
+  const jobs = new JobService({ handlers, parse, describe, local, store, clock, presence });
   return { jobs, batches, workflows, local };
 }
 

@@ -1,4 +1,3 @@
-import { AidoError } from "@aido/sdk/protocol";
 import type { Hono } from "hono";
 import { openWithStore } from "../compose.ts";
 import type { Config, ServeConfig } from "../config/config.ts";
@@ -11,30 +10,34 @@ import { parsePool } from "../core/pool/parse-pool.ts";
 import type { WarmPool } from "../core/pool/warm-pool.ts";
 import { PortTokens } from "../core/ports/port-tokens.ts";
 import { serverSecret } from "../core/ports/server-secret.ts";
+import { LinuxProcessIdentity } from "../core/process-identity.ts";
 import { SystemClock } from "../core/system-clock.ts";
+import { AddressLimiter } from "../http/address-limiter.ts";
 import { createApp } from "../http/app.ts";
 import { AuditTrail } from "../http/audit-trail.ts";
 import { BearerAuthenticator } from "../http/auth/authenticator.ts";
+import { FailedLogins } from "../http/auth/failed-logins.ts";
 import { JwtVerifier } from "../http/auth/jwt-verifier.ts";
 import { KEEP_ANSWERS_MS } from "../http/idempotent.ts";
-import { HttpMetrics } from "../http/metrics.ts";
 import { PortProxy } from "../http/proxy/port-proxy.ts";
-import { sandboxQuota } from "../http/quota.ts";
 import { TokenBuckets } from "../http/rate-limiter.ts";
 import { type ServerOptions, startServer } from "../http/server.ts";
 import { SidecarPorts } from "../http/sidecar/sidecar-ports.ts";
 import { upgradeHandler } from "../http/streams/upgrades.ts";
 import type { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { apiOperations } from "./api-operations.ts";
+import { chooseEntrance, type Entrance } from "./choose-entrance.ts";
 import { Housekeeping } from "./housekeeping.ts";
+import { openMetrics } from "./open-metrics.ts";
+import { checkQos, openQos } from "./open-qos.ts";
 import { type OpenSsh, openSsh } from "./open-ssh.ts";
+import { Readiness } from "./readiness.ts";
 import { startUpkeep, workflowTicks } from "./upkeep.ts";
 
 export interface OpenServer {
   readonly url: string;
   readonly driver: string;
-  /** Whether a key or token is asked for. */
-  readonly isGuarded: boolean;
+  readonly entrance: Entrance;
   /** `host:port`; undefined when it does not listen for SSH. */
   readonly sshAddress: string | undefined;
   /** Lets running requests end, then lets go of everything; sandboxes run on. */
@@ -50,14 +53,14 @@ export interface OpenServerOptions {
 
 const DRAIN_MS = 10_000;
 const MOST_OWN_PORTS = 1000;
-const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
 
 export async function openServer(options: OpenServerOptions): Promise<OpenServer> {
   const { config, logger } = options;
-  const { aido, store } = await openWithStore(options);
+  checkQos(config);
+  const { aido, store } = await openWithStore({ ...options, quotas: true });
   try {
-    const isGuarded = await mustBeGuarded(config.serve, store);
-    return await serve(options, aido, store, isGuarded);
+    const entrance = await chooseEntrance(config.serve, store.apiKeys);
+    return await serve(options, aido, store, entrance);
   } catch (thrown) {
     logger.debug({ event: "server.start" }, "server did not start");
     await aido.close();
@@ -69,7 +72,7 @@ async function serve(
   { config, logger, version }: OpenServerOptions,
   aido: CoreAido,
   store: SqliteStore,
-  isGuarded: boolean,
+  entrance: Entrance,
 ): Promise<OpenServer> {
   const drain = new AbortController();
   const draining = () => drain.signal.aborted;
@@ -77,15 +80,14 @@ async function serve(
   const authenticator = new BearerAuthenticator({
     keys: store.apiKeys,
     jwt: jwtOf(config.serve),
-    required: isGuarded,
+    required: entrance !== "open",
+    open: config.serve.open,
     allowedOrigins: config.serve.corsOrigins,
   });
+  const failedLogins = new FailedLogins();
   const poolSpecs = parsePool(config.serve.pool);
   let pool: WarmPool | undefined;
-  const metrics = new HttpMetrics(
-    async () => ({ ...(await sandboxGauges(store)), ...poolGauges(pool) }),
-    () => aido.metrics(),
-  );
+  const metrics = openMetrics(aido, store, () => pool);
   const tokens = new PortTokens(await serverSecret(new DataDir(config.dataDir).serverSecret));
   const ports = new PortProxy({
     dial: (sandboxId, port, signal) => aido.ports.dial(sandboxId, port, signal),
@@ -93,12 +95,11 @@ async function serve(
     isDraining: draining,
     onReply: (status, durationMs, code) => metrics.request("proxyPort", status, durationMs, code),
   });
-  const quota = sandboxQuota(aido, config.serve.maxSandboxes);
+  const readiness = new Readiness({ driver: aido.driver, store, dataDir: config.dataDir });
   const operations = apiOperations({
     aido,
     version,
-    quota,
-    idempotency: store.idempotency,
+    idempotency: { store: store.idempotency, processes: new LinuxProcessIdentity("http") },
     audit,
     metrics,
     tokens,
@@ -106,29 +107,31 @@ async function serve(
     imageBuilders: config.images.builders,
     awsUsers: config.aws.users,
     pool: () => pool?.state() ?? [],
-    failing: () => failing(aido),
+    failing: () => readiness.failing(),
     isDraining: draining,
   });
+  const admission = { authenticator, failedLogins, rateLimiter: new TokenBuckets(config.serve.rateLimit) };
+  const reports = { audit, metrics, logger };
   const app = createApp({
     operations,
-    authenticator,
+    ...admission,
+    ...reports,
     sandboxTokens: new SandboxTokens(store.sandboxes),
-    rateLimiter: new TokenBuckets(config.serve.rateLimit),
-    audit,
-    metrics,
-    logger,
+    addressLimiter: new AddressLimiter(),
     maxBodyBytes: config.serve.maxBodyBytes,
     corsOrigins: config.serve.corsOrigins,
     draining: drain.signal,
   });
   const upgrade = upgradeHandler({
     aido,
-    authenticator,
+    ...admission,
+    ...reports,
     isDraining: draining,
     other: (request, socket, head) => ports.upgrade(request, socket, head),
   });
   const intercept: ServerOptions["intercept"] = (request, response) => ports.handle(request, response);
-  const tasks = new PeriodicTasks({ leases: store.leases, clock: new SystemClock(), logger });
+  const clock = new SystemClock();
+  const tasks = new PeriodicTasks({ leases: store.leases, clock, logger });
   const housekeeping = new Housekeeping({
     aido,
     logger,
@@ -137,7 +140,8 @@ async function serve(
   });
   const ticks = await workflowTicks(config);
   await housekeeping.start();
-  startUpkeep(tasks, aido, config, ticks);
+  const qos = openQos(config, { metrics: () => aido.metrics(), logger, clock });
+  startUpkeep(tasks, aido, config, { ticks, qos });
   // Opened without entries too: what a killed server has left in its pool is removed.
   pool = await aido.openPool(poolSpecs, store.pool);
   const { host, port } = config.serve;
@@ -161,14 +165,14 @@ async function serve(
   return {
     url: server.url,
     driver: aido.driver.name,
-    isGuarded,
+    entrance,
     sshAddress: ssh?.address,
     close: async () => {
       drain.abort();
       ports.close();
       await Promise.all([server.drain(), ownPorts?.close()]);
       await letGo();
-      await audit.flush();
+      await audit.close();
       await aido.close();
     },
   };
@@ -195,20 +199,6 @@ async function openSidecarPorts(
   return ports;
 }
 
-/** On loopback without any key everybody is the local user; elsewhere a server without a key is refused. */
-async function mustBeGuarded(serve: ServeConfig, store: SqliteStore): Promise<boolean> {
-  const keys = (await store.apiKeys.list()).filter((key) => key.revokedAt === undefined);
-  if (keys.length > 0 || jwtOf(serve) !== undefined) return true;
-  if (LOOPBACK.has(serve.host)) return false;
-  throw new AidoError(
-    "INVALID_CONFIG",
-    `A server on ${serve.host} needs keys: anybody could run code on this machine`,
-    {
-      hint: "Make one with `aido key create`, or listen on 127.0.0.1.",
-    },
-  );
-}
-
 function jwtOf(serve: ServeConfig): JwtVerifier | undefined {
   if (serve.jwtSecret === undefined && serve.jwksUrl === undefined) return undefined;
   return new JwtVerifier({
@@ -217,42 +207,4 @@ function jwtOf(serve: ServeConfig): JwtVerifier | undefined {
     issuer: serve.jwtIssuer,
     audience: serve.jwtAudience,
   });
-}
-
-async function failing(aido: CoreAido): Promise<readonly string[]> {
-  const names: string[] = [];
-  const ask = async (name: string, question: Promise<unknown>): Promise<void> => {
-    try {
-      await question;
-    } catch {
-      names.push(name);
-    }
-  };
-  await Promise.all([
-    ask(`driver ${aido.driver.name}`, aido.driver.capabilities(AbortSignal.timeout(5_000))),
-    ask("store", aido.store.sandboxes.list({ limit: 1 })),
-  ]);
-  return names;
-}
-
-function poolGauges(pool: WarmPool | undefined): Readonly<Record<string, number>> {
-  const gauges: Record<string, number> = {};
-  const add = (name: string, value: number) => {
-    gauges[name] = (gauges[name] ?? 0) + value;
-  };
-  for (const { image, isolation, ready, target, hits, misses } of pool?.state() ?? []) {
-    const label = `image="${image}",isolation="${isolation}"`;
-    add(`aido_pool_ready{${label}}`, ready);
-    add(`aido_pool_target{${label}}`, target);
-    add(`aido_pool_claims_total{${label},result="hit"}`, hits);
-    add(`aido_pool_claims_total{${label},result="miss"}`, misses);
-  }
-  return gauges;
-}
-
-async function sandboxGauges(store: SqliteStore): Promise<Readonly<Record<string, number>>> {
-  const counts = await store.sandboxes.countByState();
-  return Object.fromEntries(
-    Object.entries(counts).map(([state, count]) => [`aido_sandboxes{state="${state}"}`, count]),
-  );
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,6 +6,7 @@ import { AidoError } from "@aido/sdk/protocol";
 import type { Config } from "../config/config.ts";
 import type { SwarmImages } from "../core/swarm/image/swarm-images.ts";
 import { adapterBundlePath } from "./adapter-bundle-path.ts";
+import { makeDirectory } from "./make-directory.ts";
 
 export interface OpenSwarmImages {
   readonly config: Config;
@@ -33,7 +34,7 @@ export async function openSwarmImages({
   }
   const dataDir = new DataDir(config.dataDir);
   // What is made is marked as this directory's, by the name that it has once it exists.
-  mkdirSync(dataDir.root, { recursive: true, mode: 0o700 });
+  await makeDirectory(dataDir.root);
   const driver = await openDocker({ config, dataDir });
   const images = new BuiltSwarmImages({
     driver,

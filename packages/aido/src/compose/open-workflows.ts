@@ -1,4 +1,4 @@
-import { AidoError, toAidoError } from "@aido/sdk/protocol";
+import { AidoError, isAidoError, toAidoError } from "@aido/sdk/protocol";
 import { parseCronTrigger, parseWorkflow } from "@aido/sdk/schemas";
 import { z } from "zod";
 import type { SandboxTokens } from "../core/access/sandbox-tokens.ts";
@@ -7,8 +7,7 @@ import { type CronSchedule, gapMs } from "../core/workflow/cron-schedule.ts";
 import { type WorkflowSandboxDeps, WorkflowSandboxes } from "../core/workflow/workflow-sandboxes.ts";
 import { WorkflowService } from "../core/workflow/workflow-service.ts";
 import { validationError } from "../http/error-reply.ts";
-import { isOwner, ownerLabels } from "../http/ownership.ts";
-import { sandboxQuota } from "../http/quota.ts";
+import { ownerLabels } from "../http/ownership.ts";
 import type { JobParts } from "./open-jobs.ts";
 
 const LEAST_LATE_MS = 60_000;
@@ -56,23 +55,23 @@ async function readTick(schedule: string): Promise<CronSchedule> {
 }
 
 /** Nobody is there when a schedule begins a run: it may use and have what its owner may. */
-function callers({ sandboxes, config }: WorkflowParts): WorkflowSandboxDeps["callerOf"] {
-  const quota = sandboxQuota({ sandboxes }, config.serve.maxSandboxes);
+function callers({ sandboxes }: WorkflowParts): WorkflowSandboxDeps["callerOf"] {
   return ({ owner, isOperator }): JobCaller => ({
     owner,
     isOperator,
     isInternal: true,
     find: async (id) => {
-      const sandbox = await sandboxes.resolve(id);
-      if (isOperator || isOwner({ owner }, sandbox.labels)) return sandbox;
+      const sandbox = await sandboxes.resolve(id, isOperator ? undefined : owner).catch((thrown: unknown) => {
+        if (isAidoError(thrown, "CONTAINER_NOT_FOUND")) return undefined;
+        throw thrown;
+      });
+      if (sandbox !== undefined) return sandbox;
       throw new AidoError("CONTAINER_NOT_FOUND", `There is no sandbox ${id}`, {
         hint: "Make the workflow again with a sandbox that is there.",
       });
     },
     create: (request, options) =>
-      quota({ owner }, () =>
-        sandboxes.create({ ...request, labels: { ...request.labels, ...ownerLabels({ owner }) } }, options),
-      ),
+      sandboxes.create({ ...request, labels: { ...request.labels, ...ownerLabels({ owner }) } }, options),
   });
 }
 

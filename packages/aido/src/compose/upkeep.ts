@@ -1,6 +1,8 @@
 import type { Config } from "../config/config.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import type { PeriodicTasks } from "../core/periodic/periodic-tasks.ts";
+import type { Lane } from "../core/tier/deferred-gc.ts";
+import type { ReportQos } from "./open-qos.ts";
 
 /** How long to wait for the next look at what workflows are due; undefined when nobody looks. */
 export type WorkflowTicks = ((now: Date) => number) | undefined;
@@ -11,12 +13,17 @@ export async function workflowTicks({ workflowSchedule }: Config): Promise<Workf
   return (await import("./open-workflows.ts")).workflowTick(workflowSchedule);
 }
 
-/** What an operator's settings make a server do about sandboxes that are not used. */
+export interface UpkeepParts {
+  readonly ticks?: WorkflowTicks;
+  readonly qos?: ReportQos | undefined;
+}
+
+/** What an operator's settings make a server do by itself. */
 export function startUpkeep(
   tasks: PeriodicTasks,
   aido: CoreAido,
   config: Config,
-  ticks: WorkflowTicks,
+  { ticks, qos }: UpkeepParts,
 ): void {
   if (config.reaper.intervalMs > 0) {
     tasks.start({
@@ -32,17 +39,20 @@ export function startUpkeep(
     });
   }
   if (config.gc.intervalMs > 0) {
-    tasks.start({
-      name: "sandboxes.collect",
-      everyMs: config.gc.intervalMs,
-      isShared: true,
-      run: async (signal) => {
-        const { failed } = await aido.gc.collect({ signal });
-        const [first] = failed;
-        if (first !== undefined)
-          throw new Error(`${failed.length} sandboxes cannot be put away: ${first.message}`);
-      },
-    });
+    const collect = (name: string, only: Lane) =>
+      tasks.start({
+        name,
+        everyMs: config.gc.intervalMs,
+        isShared: true,
+        run: async (signal) => {
+          const { failed } = await aido.gc.collect({ signal, only });
+          const [first] = failed;
+          if (first !== undefined)
+            throw new Error(`${failed.length} sandboxes cannot be put away: ${first.message}`);
+        },
+      });
+    collect("sandboxes.collect", "ours");
+    collect("sandboxes.deliver", "theirs");
   }
   if (ticks !== undefined) {
     tasks.start({
@@ -51,4 +61,5 @@ export function startUpkeep(
       run: () => aido.workflows.startDue(),
     });
   }
+  if (qos !== undefined) tasks.start({ name: "qos.report", everyMs: config.qos.intervalMs, run: qos });
 }

@@ -1,14 +1,14 @@
-import { mkdirSync } from "node:fs";
 import type { CreateSandbox } from "@aido/sdk/protocol";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import type { DataDir } from "../core/data-dir.ts";
 import type { Driver, DriverCapabilities } from "../core/driver/driver.ts";
+import type { LimitsOf } from "../core/limits/owner-quotas.ts";
 import type { Logger } from "../core/logger.ts";
 import type { SandboxPool } from "../core/sandbox/sandbox-pool.ts";
-import type { SandboxResolver } from "../core/sandbox/sandbox-resolver.ts";
 import type { SandboxRecord, Store } from "../core/store/store.ts";
+import { makeDirectory } from "./make-directory.ts";
 
 export interface Adapters {
   readonly driver: Driver;
@@ -24,6 +24,7 @@ export async function wire(
     actor,
     clock: ownClock,
     capabilities,
+    limitsOf,
   }: {
     config: Config;
     logger: Logger;
@@ -31,14 +32,18 @@ export async function wire(
     clock?: Clock | undefined;
     /** When they were asked for already. */
     capabilities?: Promise<DriverCapabilities> | undefined;
+    /** What each owner may have; everything when undefined. */
+    limitsOf?: LimitsOf | undefined;
   },
   { driver, store, dataDir }: Adapters,
 ): Promise<CoreAido> {
   const [
     core,
     clocks,
+    clockJumps,
     ids,
     identity,
+    presences,
     evidences,
     supervisions,
     sandboxes,
@@ -61,7 +66,6 @@ export async function wire(
     snapshots,
     collections,
     stored,
-    unchecked,
     workspaces,
     accesses,
     keepers,
@@ -69,8 +73,10 @@ export async function wire(
   ] = await Promise.all([
     import("../core/core-aido.ts"),
     import("../core/system-clock.ts"),
+    import("../core/clock-jumps.ts"),
     import("../core/ids.ts"),
     import("../core/process-identity.ts"),
+    import("../core/process-presence.ts"),
     import("../core/evidence/evidence-log.ts"),
     import("../core/supervisor/supervisors.ts"),
     import("../core/sandbox/sandbox-service.ts"),
@@ -93,34 +99,39 @@ export async function wire(
     import("../core/snapshot/snapshot-service.ts"),
     import("../core/tier/deferred-gc.ts"),
     import("../core/tier/stored-snapshots.ts"),
-    import("../core/tier/unchecked-resolver.ts"),
     import("../core/workspace/workspace-service.ts"),
     import("./aws-access.ts"),
     import("../core/aws/credential-keeper.ts"),
     import("nanoid"),
   ]);
-  mkdirSync(dataDir.sandboxes, { recursive: true, mode: 0o700 });
+  await makeDirectory(dataDir.sandboxes);
   const clock = ownClock ?? new clocks.SystemClock();
+  const jumps = new clockJumps.ClockJumps(clock);
   const newId = nanoid.customAlphabet(ids.ID_ALPHABET, ids.ID_LENGTH);
   const processes = new identity.LinuxProcessIdentity(newId());
+  const presence = new presences.ProcessPresence({ processes, leases: store.leases, clock, jumps });
   const evidence = new evidences.EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor });
   const supervisors = new supervisions.Supervisors({ driver, clock, logger });
   const activity = new activities.Activity({ sandboxes: store.sandboxes, clock, logger });
   // Signatures are about the time that servers have, whatever ours is.
   const { stores, policy } = objects.makeObjectStores(config, new clocks.SystemClock());
-  const snapshotsFor = (resolver: SandboxResolver, settled?: (id: string) => Promise<void> | undefined) =>
-    new snapshots.SnapshotService({
-      ...{ stores, supervisors, evidence, activity, clock, settled, sandboxes: resolver },
-      ...{ prefix: policy.prefix, maxBytes: config.snapshot.maxBytes },
-    });
   const tiers = {
     autoCommit: config.gc.autoCommit,
-    snapshots: new stored.StoredSnapshots(
-      () => snapshotsFor(new unchecked.UncheckedResolver(store.sandboxes)),
-      policy.prefix !== undefined,
-    ),
+    snapshots: new stored.StoredSnapshots(() => snapshotService, policy.prefix !== undefined),
   };
-  const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, logger, newId, tiers };
+  const shared = {
+    driver,
+    store,
+    dataDir,
+    evidence,
+    supervisors,
+    activity,
+    clock,
+    jumps,
+    logger,
+    newId,
+    tiers,
+  };
   const access = accesses.makeAwsAccess(config, clock);
   const aws = new keepers.CredentialKeeper({ ...shared, access, sandboxes: store.sandboxes });
   const begin = (record: SandboxRecord) => (record.history ? history.begin(record) : Promise.resolve());
@@ -132,6 +143,8 @@ export async function wire(
     aws,
     processes,
     capabilities,
+    capacity: config.operatorCapacity,
+    limitsOf,
     profile: config.profile,
     onCreated: begin,
     settled: (id) => history.settled(id),
@@ -147,8 +160,18 @@ export async function wire(
     },
   });
   const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });
-  const history = new histories.HistoryService({ ...shared, sandboxes: sandboxService });
-  const tracked = new tracking.TrackedExecs(execService, history, sandboxService);
+  const history = new histories.HistoryService({
+    ...shared,
+    sandboxes: sandboxService,
+    maxBytes: config.history.maxBytes,
+    caughtUp: (record) => tracked.caughtUp(record),
+  });
+  const tracked = new tracking.TrackedExecs({
+    execs: execService,
+    history,
+    sandboxes: sandboxService,
+    store,
+  });
   const agentParts = { ...shared, sandboxes: sandboxService, execs: tracked };
   const agents = new agencies.DeferredAgents(async () =>
     (await import("./open-agents.ts")).openAgents(config, agentParts),
@@ -156,14 +179,18 @@ export async function wire(
   const sshService = new ssh.SshService({
     ...shared,
     sandboxes: sandboxService,
-    endpoint: new endpoints.EndpointFile(dataDir.sshEndpoint, processes),
+    endpoint: new endpoints.EndpointFile(dataDir.sshEndpoint, presence),
     settled: (id) => history.settled(id),
   });
-  const snapshotService = snapshotsFor(sandboxService, (id) => history.settled(id));
+  const snapshotService = new snapshots.SnapshotService({
+    ...{ stores, store, supervisors, evidence, activity, clock, sandboxes: sandboxService },
+    ...{ prefix: policy.prefix, maxBytes: config.snapshot.maxBytes },
+    settled: (id) => history.settled(id),
+  });
   const jobParts = {
     ...shared,
     config,
-    processes,
+    presence,
     sandboxes: sandboxService,
     execs: tracked,
     agents,
@@ -184,7 +211,7 @@ export async function wire(
     snapshots: snapshotService,
     recover: async (sandboxId) => {
       await sandboxService.takeOver(sandboxId);
-      await execService.recover(sandboxId);
+      await tracked.recover(sandboxId);
     },
     openWorkers: async () => {
       const { SandboxWorkers } = await import("../core/swarm/workers/sandbox-workers.ts");
@@ -193,7 +220,7 @@ export async function wire(
     openPool: async (specs, store) => {
       const { WarmPool } = await import("../core/pool/warm-pool.ts");
       const build = (request: CreateSandbox) => sandboxService.build(request);
-      const warm = new WarmPool({ ...shared, processes, pool: store, build, begin }, specs);
+      const warm = new WarmPool({ ...shared, processes, presence, pool: store, build, begin }, specs);
       warm.start();
       pool = warm;
       return warm;
@@ -223,7 +250,7 @@ export async function wire(
       snapshot: config.reaper.snapshot
         ? async (record, signal) => {
             const { snapshotFirst } = await import("../core/reaper/snapshot-first.ts");
-            await snapshotFirst(snapshotService, store.sandboxes)(record, signal);
+            return await snapshotFirst(snapshotService)(record, signal);
           }
         : undefined,
     }),
@@ -233,6 +260,7 @@ export async function wire(
     }),
     workspaces: new workspaces.WorkspaceService({ ...shared, processes }, config.workspaces),
     supervisors,
+    presence,
     driver,
     store,
     address,

@@ -2,16 +2,20 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { ResourceLimits } from "@aido/sdk/protocol";
 import type { AwsUsers } from "./aws-settings.ts";
+import type { ImageBuilders } from "./image-settings.ts";
 import type { Secret } from "./secret.ts";
-import type { ImageBuilders, Values } from "./settings.ts";
+import type { Values } from "./settings.ts";
 
 export interface ServeConfig {
   readonly host: string;
   readonly port: number;
   readonly sshHost: string;
   readonly sshPort: number | undefined;
+  readonly open: boolean;
   readonly rateLimit: number;
   readonly maxSandboxes: number;
+  readonly maxCpus: number;
+  readonly maxMemoryBytes: number;
   readonly maxBodyBytes: number;
   readonly corsOrigins: readonly string[];
   readonly pool: string | undefined;
@@ -46,6 +50,20 @@ export interface GcConfig {
   readonly warmMs: number;
   readonly coldMs: number;
   readonly autoCommit: boolean | undefined;
+}
+
+export interface QosConfig {
+  readonly enabled: boolean;
+  readonly intervalMs: number;
+  readonly dryRun: boolean;
+  /** As they were written, unless a setting of aido's own says them. */
+  readonly serviceId: string | undefined;
+  readonly blueprintId: string | undefined;
+}
+
+export interface HistoryConfig {
+  /** Infinite when there is no limit. */
+  readonly maxBytes: number;
 }
 
 export interface WorkspaceConfig {
@@ -102,7 +120,9 @@ export interface Config
       | `sidecar.${string}`
       | `reaper.${string}`
       | `gc.${string}`
+      | `qos.${string}`
       | `snapshot.${string}`
+      | `history.${string}`
       | `workspaces.${string}`
       | `s3.${string}`
       | `aws.${string}`
@@ -126,6 +146,8 @@ export interface Config
   readonly sidecar: SidecarConfig;
   readonly reaper: ReaperConfig;
   readonly gc: GcConfig;
+  readonly qos: QosConfig;
+  readonly history: HistoryConfig;
   readonly workspaces: WorkspaceConfig;
   readonly snapshot: SnapshotConfig;
   readonly s3: S3Config;
@@ -157,6 +179,7 @@ export function toConfig(values: Values, cwd: string): Config {
     batchTtlMs: values.batchTtl,
     workflowSchedule: values.workflowSchedule,
     operatorAddress: values.operatorAddress,
+    operatorCapacity: values.operatorCapacity,
     images: Object.freeze({
       bases: toList(values["images.bases"]),
       builders: values["images.builders"],
@@ -175,8 +198,11 @@ export function toConfig(values: Values, cwd: string): Config {
       port: values["serve.port"],
       sshHost: values["serve.sshHost"],
       sshPort: values["serve.sshPort"],
+      open: values["serve.open"],
       rateLimit: values["serve.rateLimit"],
       maxSandboxes: values["serve.maxSandboxes"],
+      maxCpus: values["serve.maxCpus"],
+      maxMemoryBytes: values["serve.maxMemory"],
       maxBodyBytes: values["serve.maxBody"],
       corsOrigins: toList(values["serve.corsOrigins"]),
       pool: values["serve.pool"],
@@ -204,10 +230,20 @@ export function toConfig(values: Values, cwd: string): Config {
       coldMs: values["gc.coldRetention"],
       autoCommit: values["gc.autoCommit"],
     }),
+    qos: Object.freeze({
+      enabled: values["qos.enabled"],
+      intervalMs: values["qos.interval"],
+      dryRun: values["qos.dryRun"],
+      serviceId: values["qos.serviceId"],
+      blueprintId: values["qos.blueprintId"],
+    }),
     reaper: Object.freeze({
       intervalMs: values["reaper.interval"],
       busyCpus: values["reaper.busyCpus"],
       snapshot: values["reaper.snapshot"],
+    }),
+    history: Object.freeze({
+      maxBytes: values["history.maxBytes"] || Number.POSITIVE_INFINITY,
     }),
     workspaces: Object.freeze({
       ttlMs: values["workspaces.ttl"],

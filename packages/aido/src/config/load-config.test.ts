@@ -73,6 +73,41 @@ describe("the configuration", () => {
     expect(() => place.load({ env: { SIDECAR_SSH_PORT: "ssh" } })).toThrow(/SIDECAR_SSH_PORT/);
   });
 
+  test("S2-124 S2-125 S2-126 S2-127 S2-128 S2-129 has the variables of QoS and of the operator's capacity, with their defaults", () => {
+    using place = configPlace();
+    const { qos, operatorCapacity } = place.load().config;
+    expect(qos).toEqual({
+      enabled: false,
+      intervalMs: 60_000,
+      dryRun: false,
+      serviceId: undefined,
+      blueprintId: undefined,
+    });
+    expect(operatorCapacity).toBeUndefined();
+    const env = {
+      QOS_ENABLED: "true",
+      QOS_METRICS_INTERVAL_SECS: "5",
+      QOS_DRY_RUN: "true",
+      SERVICE_ID: "7",
+      BLUEPRINT_ID: "18446744073709551615",
+      OPERATOR_MAX_CAPACITY: "100",
+    };
+    const set = place.load({ env }).config;
+    expect(set.qos).toEqual({
+      enabled: true,
+      intervalMs: 5000,
+      dryRun: true,
+      serviceId: "7",
+      blueprintId: "18446744073709551615",
+    });
+    expect(set.operatorCapacity).toBe(100);
+    const wrong = { QOS_ENABLED: "yes", QOS_METRICS_INTERVAL_SECS: "5s", OPERATOR_MAX_CAPACITY: "0" };
+    expect(problemsOf(() => place.load({ env: wrong }))).toHaveLength(3);
+    // Other programs have a SERVICE_ID too: what it says keeps nobody from using aido.
+    expect(place.load({ env: { SERVICE_ID: "web-1" } }).config.qos.serviceId).toBe("web-1");
+    expect(() => place.load({ env: { AIDO_QOS_SERVICE_ID: "web-1" } })).toThrow(/whole number/);
+  });
+
   test("S2-105 S2-106 S2-107 S2-109 S2-110 S2-111 S2-112 S2-113 S2-114 S2-115 S2-116 has the operator's variables with their defaults", () => {
     using place = configPlace();
     const { sidecar, reaper, requestTimeoutMs, dockerHost } = place.load({ env: {} }).config;

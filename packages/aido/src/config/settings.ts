@@ -2,19 +2,37 @@ import { PROFILES, type ProfileName } from "@aido/sdk/protocol";
 import { type AgentSettings, agents } from "./agent-settings.ts";
 import { AWS_SETTINGS, type AwsValues } from "./aws-settings.ts";
 import { GC_SETTINGS, type GcValues } from "./gc-settings.ts";
+import { HISTORY_SETTINGS, type HistoryValues } from "./history-settings.ts";
+import { IMAGE_SETTINGS, type ImageValues } from "./image-settings.ts";
+import { LIMIT_SETTINGS, type LimitValues } from "./limit-settings.ts";
 import { OBJECT_SETTINGS, type ObjectValues } from "./object-settings.ts";
+import { QOS_SETTINGS, type QosValues } from "./qos-settings.ts";
+import { REAPER_SETTINGS, type ReaperValues } from "./reaper-settings.ts";
 import type { Secret } from "./secret.ts";
+import { SERVE_SETTINGS, type ServeValues } from "./serve-settings.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
+import { SIDECAR_SETTINGS, type SidecarValues } from "./sidecar-settings.ts";
 import { SWARM_SETTINGS, type SwarmValues } from "./swarm-settings.ts";
-import { bytes, duration, flag, numberFrom, oneOf, seconds, secret, text, url } from "./value-kinds.ts";
+import { duration, flag, numberFrom, oneOf, seconds, secret, text, url } from "./value-kinds.ts";
 import { WORKSPACE_SETTINGS, type WorkspaceValues } from "./workspace-settings.ts";
 
 export type DriverChoice = "auto" | "docker" | "local";
-export type ImageBuilders = "admin" | "write" | "nobody";
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** Every setting by its dotted key, with the value it has when nobody sets it. */
-export interface Values extends ObjectValues, GcValues, WorkspaceValues, AwsValues, SwarmValues {
+export interface Values
+  extends ObjectValues,
+    GcValues,
+    HistoryValues,
+    WorkspaceValues,
+    AwsValues,
+    SwarmValues,
+    QosValues,
+    LimitValues,
+    ImageValues,
+    SidecarValues,
+    ReaperValues,
+    ServeValues {
   driver: DriverChoice;
   dataDir: string;
   dockerHost: string | undefined;
@@ -25,52 +43,15 @@ export interface Values extends ObjectValues, GcValues, WorkspaceValues, AwsValu
   defaultImage: string | undefined;
   ttl: number | undefined;
   idleTimeout: number | undefined;
-  "limits.cpus": number | undefined;
-  "limits.memory": number | undefined;
-  "limits.pids": number | undefined;
-  "limits.disk": number | undefined;
-  "limits.openFiles": number | undefined;
-  "limits.output": number | undefined;
   batchTtl: number;
   workflowSchedule: string;
   operatorAddress: string | undefined;
-  "images.bases": string | undefined;
-  "images.builders": ImageBuilders;
-  "images.buildTimeout": number;
-  "images.buildMemory": number;
-  "images.buildSize": number;
-  "images.buildNetwork": "bridge" | "none";
+  operatorCapacity: number | undefined;
   agents: AgentSettings | undefined;
   defaultAgent: string;
   server: string | undefined;
   apiKey: Secret | undefined;
   requestTimeout: number;
-  "sidecar.image": string;
-  "sidecar.publicHost": string;
-  "sidecar.httpPort": number;
-  "sidecar.ownPorts": boolean;
-  "sidecar.pullImage": boolean;
-  "sidecar.idleTimeout": number;
-  "sidecar.maxIdleTimeout": number;
-  "sidecar.ttl": number;
-  "sidecar.maxTtl": number;
-  "reaper.interval": number;
-  "reaper.busyCpus": number;
-  "reaper.snapshot": boolean;
-  "serve.host": string;
-  "serve.port": number;
-  "serve.sshHost": string;
-  "serve.sshPort": number | undefined;
-  "serve.rateLimit": number;
-  "serve.maxSandboxes": number;
-  "serve.maxBody": number;
-  "serve.corsOrigins": string | undefined;
-  "serve.pool": string | undefined;
-  "serve.jwtSecret": Secret | undefined;
-  "serve.jwksUrl": string | undefined;
-  "serve.jwtIssuer": string | undefined;
-  "serve.jwtAudience": string | undefined;
-  "serve.publicUrl": string | undefined;
   logLevel: LogLevel;
   logFormat: "auto" | "json" | "text";
   json: boolean;
@@ -132,36 +113,7 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     default: undefined,
     description: "New sandboxes that name none are stopped when unused for so long; never when unset.",
   },
-  "limits.cpus": {
-    kind: numberFrom(0.01, { whole: false }),
-    default: undefined,
-    description: "Processors of a new sandbox; the profile's when unset.",
-  },
-  "limits.memory": {
-    kind: bytes,
-    default: undefined,
-    description: "Memory and swap together of a new sandbox; the profile's when unset.",
-  },
-  "limits.pids": {
-    kind: numberFrom(8, { whole: true }),
-    default: undefined,
-    description: "Processes and threads of a new sandbox; the profile's when unset.",
-  },
-  "limits.disk": {
-    kind: bytes,
-    default: undefined,
-    description: "What a new sandbox may write; 0 means no limit, the profile's when unset.",
-  },
-  "limits.openFiles": {
-    kind: numberFrom(32, { whole: true }),
-    default: undefined,
-    description: "Open files of each process in a new sandbox; the profile's when unset.",
-  },
-  "limits.output": {
-    kind: bytes,
-    default: undefined,
-    description: "Kept output of one exec and stream, beyond which it is killed; 0 means no limit.",
-  },
+  ...LIMIT_SETTINGS,
   batchTtl: {
     kind: duration,
     default: 24 * 60 * 60_000,
@@ -180,38 +132,14 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     description:
       "Address of this operator, for batches that several operators share; all of a batch is made here when unset.",
   },
-  "images.bases": {
-    kind: text,
+  operatorCapacity: {
+    kind: numberFrom(1, { whole: true }),
     default: undefined,
     description:
-      "Images that builds may start from, such as `python:*,registry.example/team/*`; every image when unset.",
+      "The most sandboxes that run at once on this data directory; one more is refused. No limit when unset.",
+    variables: { OPERATOR_MAX_CAPACITY: numberFrom(1, { whole: true }) },
   },
-  "images.builders": {
-    kind: oneOf("admin", "write", "nobody"),
-    default: "admin",
-    description:
-      "Which keys of a server may build images: commands of a build run as root in the engine's own containers, with weaker walls than a sandbox.",
-  },
-  "images.buildTimeout": {
-    kind: duration,
-    default: 10 * 60_000,
-    description: "How long the build of an image may take.",
-  },
-  "images.buildMemory": {
-    kind: bytes,
-    default: 2 * 1024 ** 3,
-    description: "Memory and swap together of each command of a build.",
-  },
-  "images.buildSize": {
-    kind: bytes,
-    default: 10 * 1024 ** 3,
-    description: "Largest image that a build may make; a larger one is removed again.",
-  },
-  "images.buildNetwork": {
-    kind: oneOf("bridge", "none"),
-    default: "bridge",
-    description: "Network of the commands of a build; packages are installed over it.",
-  },
+  ...IMAGE_SETTINGS,
   agents: {
     kind: agents,
     default: undefined,
@@ -241,147 +169,13 @@ export const SETTINGS: { readonly [K in keyof Values]: SettingDefinition<Values[
     description: "How long one request to a server may take.",
     variables: { REQUEST_TIMEOUT_SECS: seconds },
   },
-  "sidecar.image": {
-    kind: text,
-    default: "ghcr.io/tangle-network/sidecar:latest",
-    description:
-      "Image of sidecar sandboxes that name none. The default one is used where the engine has it, else ubuntu:22.04; the local driver gives the host's programs.",
-    variables: { SIDECAR_IMAGE: text },
-  },
-  "sidecar.publicHost": {
-    kind: text,
-    default: "127.0.0.1",
-    description: "Host in the addresses of sandboxes' sidecar APIs; `serve.publicUrl` comes before it.",
-    variables: { SIDECAR_PUBLIC_HOST: text },
-  },
-  "sidecar.httpPort": {
-    kind: numberFrom(0, { whole: true }),
-    default: 8080,
-    description:
-      "With `sidecar.ownPorts`, the first port that is tried for a sandbox's own; 0 takes whichever is free.",
-    variables: { SIDECAR_HTTP_PORT: numberFrom(0, { whole: true }) },
-  },
-  "sidecar.ownPorts": {
-    kind: flag,
-    default: false,
-    description:
-      "Whether each sandbox's sidecar API also has a port of its own on 127.0.0.1, where nothing else is answered.",
-  },
-  "sidecar.pullImage": {
-    kind: flag,
-    default: true,
-    description: "Whether the image of sidecar sandboxes is pulled when the machine does not have it.",
-    variables: { SIDECAR_PULL_IMAGE: flag },
-  },
-  "sidecar.idleTimeout": {
-    kind: duration,
-    default: 1_800_000,
-    description: "Sidecar sandboxes that ask for nothing else are stopped when unused for so long.",
-    variables: { SANDBOX_DEFAULT_IDLE_TIMEOUT: seconds },
-  },
-  "sidecar.maxIdleTimeout": {
-    kind: duration,
-    default: 7_200_000,
-    description: "The most that a sidecar sandbox can ask for as its idle timeout; 0 means no bound.",
-    variables: { SANDBOX_MAX_IDLE_TIMEOUT: seconds },
-  },
-  "sidecar.ttl": {
-    kind: duration,
-    default: 86_400_000,
-    description: "Life of sidecar sandboxes that ask for nothing else.",
-    variables: { SANDBOX_DEFAULT_MAX_LIFETIME: seconds },
-  },
-  "sidecar.maxTtl": {
-    kind: duration,
-    default: 172_800_000,
-    description: "The longest life that a sidecar sandbox can ask for; 0 means no bound.",
-    variables: { SANDBOX_MAX_MAX_LIFETIME: seconds },
-  },
-  "reaper.interval": {
-    kind: duration,
-    default: 30_000,
-    description: "How often a server looks for sandboxes that are idle or at the end of their life; 0 never.",
-    variables: { SANDBOX_REAPER_INTERVAL: seconds },
-  },
-  "reaper.busyCpus": {
-    kind: numberFrom(0, { whole: false }),
-    default: 0.05,
-    description: "A sandbox that uses more processors than this is at work, not idle; 0 does not look.",
-  },
-  "reaper.snapshot": {
-    kind: flag,
-    default: false,
-    description: "Whether a snapshot is uploaded before an idle sandbox is stopped.",
-  },
-  "serve.host": {
-    kind: text,
-    default: "127.0.0.1",
-    description: "Where `aido serve` listens. Any address but loopback needs API keys or tokens.",
-  },
-  "serve.port": {
-    kind: numberFrom(0, { whole: true }),
-    default: 3000,
-    description: "Port of `aido serve`; 0 takes a free one.",
-    variables: { PORT: numberFrom(0, { whole: true }) },
-  },
-  "serve.sshHost": {
-    kind: text,
-    default: "127.0.0.1",
-    description: "Where `aido serve` listens for SSH clients, when it does.",
-  },
-  "serve.sshPort": {
-    kind: numberFrom(0, { whole: true }),
-    default: undefined,
-    description: "Port on which SSH clients log in to sandboxes; 0 takes a free one, none when unset.",
-    variables: { SIDECAR_SSH_PORT: numberFrom(0, { whole: true }) },
-  },
-  "serve.rateLimit": {
-    kind: numberFrom(0, { whole: true }),
-    default: 0,
-    description: "Requests a minute of one key; 0 means no limit.",
-  },
-  "serve.maxSandboxes": {
-    kind: numberFrom(0, { whole: true }),
-    default: 0,
-    description: "Sandboxes of one key that may exist at once; 0 means no limit.",
-    variables: { MAX_CONTAINERS_PER_USER: numberFrom(0, { whole: true }) },
-  },
-  "serve.maxBody": {
-    kind: bytes,
-    default: 32 * 1024 * 1024,
-    description: "Largest JSON body of a request; files are streamed and not bounded by it.",
-  },
-  "serve.corsOrigins": {
-    kind: text,
-    default: undefined,
-    description: "Origins that browsers may call from, separated by commas; none when unset.",
-  },
-  "serve.pool": {
-    kind: text,
-    default: undefined,
-    description:
-      "Sandboxes kept ready, such as `python=4,node=2`; none when unset. See the guide on the pool.",
-  },
-  "serve.jwtSecret": {
-    kind: secret,
-    default: undefined,
-    description:
-      "Accept HS256 tokens signed with this. `AIDO_SERVE_JWT_SECRET_FILE` names a file that holds it.",
-  },
-  "serve.jwksUrl": {
-    kind: url,
-    default: undefined,
-    description: "Accept RS256 and ES256 tokens signed by a key that is published here.",
-  },
-  "serve.jwtIssuer": { kind: text, default: undefined, description: "Issuer that tokens must name." },
-  "serve.jwtAudience": { kind: text, default: undefined, description: "Audience that tokens must name." },
-  "serve.publicUrl": {
-    kind: url,
-    default: undefined,
-    description: "Where callers reach the server, when a proxy stands before it. Sidecar addresses begin so.",
-  },
+  ...SIDECAR_SETTINGS,
+  ...REAPER_SETTINGS,
+  ...SERVE_SETTINGS,
   ...OBJECT_SETTINGS,
   ...GC_SETTINGS,
+  ...QOS_SETTINGS,
+  ...HISTORY_SETTINGS,
   ...WORKSPACE_SETTINGS,
   ...AWS_SETTINGS,
   ...SWARM_SETTINGS,

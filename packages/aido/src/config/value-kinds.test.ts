@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bytes, duration, flag, numberFrom, oneOf, seconds, text, url } from "./value-kinds.ts";
+import { bytes, duration, flag, numberFrom, oneOf, seconds, text, uint64, url } from "./value-kinds.ts";
 
 describe("a value", () => {
   test.each([
@@ -19,6 +19,12 @@ describe("a value", () => {
     [bytes, 1.5, undefined],
     [bytes, "-1", undefined],
     [bytes, "999999999999999t", undefined],
+    [uint64, "18446744073709551615", "18446744073709551615"],
+    [uint64, "18446744073709551616", undefined],
+    [uint64, "007", "7"],
+    [uint64, 7, "7"],
+    [uint64, -1, undefined],
+    [uint64, "0x7", undefined],
     [seconds, "30", 30_000],
     [seconds, "30s", undefined],
     [flag, "1", true],

@@ -73,6 +73,19 @@ export function numberFrom(minimum: number, options: { whole: boolean }): ValueK
   };
 }
 
+const MAX_UINT64 = 2n ** 64n - 1n;
+
+/** As text: such a number may be larger than a number can be here. */
+export const uint64: ValueKind<string> = {
+  what: `a whole number of at most ${MAX_UINT64}`,
+  read(value) {
+    if (typeof value === "number") return Number.isSafeInteger(value) && value >= 0 ? `${value}` : undefined;
+    if (typeof value !== "string" || !/^\d{1,20}$/.test(value)) return undefined;
+    const number = BigInt(value);
+    return number <= MAX_UINT64 ? `${number}` : undefined;
+  },
+};
+
 /** In milliseconds. */
 export const duration: ValueKind<number> = {
   what: "a duration such as 500ms, 30s, 5m, 1h or 2d; 0 means none",

@@ -1,4 +1,4 @@
-import type { Aido, Gc, Reaper } from "@aido/sdk";
+import type { Aido, Reaper } from "@aido/sdk";
 import type { PublicAddress } from "./access/public-address.ts";
 import type { Activity } from "./activity/activity.ts";
 import type { DeferredAgents } from "./agent/deferred-agents.ts";
@@ -22,6 +22,7 @@ import type { SshService } from "./ssh/ssh-service.ts";
 import type { Store } from "./store/store.ts";
 import type { Supervisors } from "./supervisor/supervisors.ts";
 import type { Workers } from "./swarm/workers/workers.ts";
+import type { TierGc } from "./tier/deferred-gc.ts";
 import type { WorkspaceService } from "./workspace/workspace-service.ts";
 
 export interface CoreParts {
@@ -39,9 +40,10 @@ export interface CoreParts {
   readonly jobs: DeferredJobs;
   readonly reaper: Reaper;
   readonly ssh: SshService;
-  readonly gc: Gc;
+  readonly gc: TierGc;
   readonly workspaces: WorkspaceService;
   readonly supervisors: Supervisors;
+  readonly presence: { close(): Promise<void> };
   readonly openPool: (specs: readonly PoolSpec[], store: PoolStore) => Promise<WarmPool>;
   readonly recover: (sandboxId: string) => Promise<void>;
   readonly openWorkers: () => Promise<Workers>;
@@ -68,12 +70,13 @@ export class CoreAido implements Aido {
   readonly workflows: DeferredWorkflows;
   readonly reaper: Reaper;
   readonly ssh: SshService;
-  readonly gc: Gc;
+  readonly gc: TierGc;
   readonly workspaces: WorkspaceService;
   readonly driver: Driver;
   readonly store: Store;
   readonly address: PublicAddress;
   readonly #supervisors: Supervisors;
+  readonly #presence: CoreParts["presence"];
   readonly #recover: (sandboxId: string) => Promise<void>;
   readonly #openPool: CoreParts["openPool"];
   readonly #openWorkers: CoreParts["openWorkers"];
@@ -102,6 +105,7 @@ export class CoreAido implements Aido {
     this.store = parts.store;
     this.address = parts.address;
     this.#supervisors = parts.supervisors;
+    this.#presence = parts.presence;
     this.#recover = parts.recover;
     this.#openPool = parts.openPool;
     this.#openWorkers = parts.openWorkers;
@@ -147,6 +151,7 @@ export class CoreAido implements Aido {
       this.#supervisors.close();
       await this.driver.close();
       await this.evidence.flush();
+      await this.#presence.close();
       await this.store.close();
     }
   }

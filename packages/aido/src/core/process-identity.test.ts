@@ -9,6 +9,7 @@ test("this process lives, under every name it has", () => {
   expect(one.self).not.toBe(two.self);
   expect(one.isDead(one.self)).toBe(false);
   expect(one.isDead(`${two.self}#7`)).toBe(false);
+  expect(one.isAlive(`${two.self}#7`)).toBe(true);
 });
 
 test("a process is dead once it has ended, and when its number belongs to another", async () => {
@@ -31,8 +32,10 @@ test("a process is dead once it has ended, and when its number belongs to anothe
   }
 });
 
-test("nothing is said of a process of another machine", () => {
+test("nothing is said of a process of another machine, or from before a reboot", () => {
   const identity = new LinuxProcessIdentity("x");
   expect(identity.isDead("other-boot.1.2.3.x")).toBe(false);
+  expect(identity.isAlive("other-boot.1.2.3.x")).toBe(false);
   expect(identity.isDead("nonsense")).toBe(false);
+  expect(identity.isAlive("nonsense")).toBe(false);
 });

@@ -3,8 +3,10 @@ import { readFileSync, readlinkSync } from "node:fs";
 /** Names this process so that another one on the same machine can tell whether it still lives. */
 export interface ProcessIdentity {
   readonly self: string;
-  /** False also when it cannot be told, as for a process of another machine. */
+  /** False also when it cannot be told, as for a process of another machine or from before a reboot. */
   isDead(holder: string): boolean;
+  /** False also when it cannot be told. */
+  isAlive(holder: string): boolean;
 }
 
 /** `<boot>.<pid namespace>.<pid>.<start time>.<instance>`: a pid that is used again has another start time. */
@@ -21,10 +23,18 @@ export class LinuxProcessIdentity implements ProcessIdentity {
   }
 
   isDead(holder: string): boolean {
-    if (holder === this.self) return false;
+    return this.#lives(holder) === false;
+  }
+
+  isAlive(holder: string): boolean {
+    return this.#lives(holder) === true;
+  }
+
+  #lives(holder: string): boolean | undefined {
+    if (holder === this.self) return true;
     const [boot, namespace, pid, started] = holder.split(".");
-    if (`${boot}.${namespace}` !== this.#place || pid === undefined) return false;
-    return startTime(Number(pid)) !== started;
+    if (`${boot}.${namespace}` !== this.#place || pid === undefined) return undefined;
+    return startTime(Number(pid)) === started;
   }
 }
 

@@ -58,6 +58,16 @@ describe("who may do what", () => {
     expect((await bed.get("/api/sandbox", { key })).status).toBe(200);
   });
 
+  test("a server that had a key stays guarded when the last one is revoked, unless it is told otherwise", async () => {
+    for (const open of [false, true]) {
+      await using bed = await ApiBed.open({ open });
+      const key = await bed.key("first");
+      await bed.store.apiKeys.revoke(key.split("_")[1] ?? "", new Date());
+      const reply = await bed.get("/api/sandbox");
+      expect(reply.status).toBe(open ? 200 : 401);
+    }
+  });
+
   test("scopes bound what a key may do", async () => {
     await using bed = await ApiBed.open({ guarded: true });
     const read = await bed.key("reader", { scopes: ["read"] });
@@ -126,6 +136,63 @@ describe("who may do what", () => {
     for (const prefix of new Set([shared?.slice(0, 2) ?? "", ...ids.map((id) => id.slice(0, 2))])) {
       const reply = await bed.get(`/api/sandbox/${prefix}`, { key: mine });
       for (const id of ids.filter((_, at) => at % 2 === 1)) expect(reply.text).not.toContain(id);
+    }
+  });
+
+  test("a page's cursor is one's own whole id: no other sandbox can be found out with it", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const [mine, other] = [await bed.key("me"), await bed.key("them")];
+    const ids = [await bed.sandbox(mine), await bed.sandbox(mine), await bed.sandbox(mine)];
+    const foreign = await bed.sandbox(other, { name: "theirs" });
+    const ask = (before: string) => bed.get(`/api/sandbox?before=${before}`, { key: mine });
+    const nobodys = await ask("zzzzzzzz");
+    expect([nobodys.status, nobodys.json.error.code]).toEqual([404, "CONTAINER_NOT_FOUND"]);
+    for (const cursor of [foreign, foreign.slice(0, 2), "theirs", ids[2]?.slice(0, 7) ?? ""]) {
+      const reply = await ask(cursor);
+      expect(reply.status).toBe(404);
+      const plain = (text: string, id: string) => text.replaceAll(id, "ID");
+      const { message } = reply.json.error;
+      expect(plain(message, cursor)).toBe(plain(nobodys.json.error.message, "zzzzzzzz"));
+    }
+    await bed.call("DELETE", `/api/sandbox/${ids[1]}`, { key: mine });
+    expect((await ask(ids[1] ?? "")).json.sandboxes.map((each: { id: string }) => each.id)).toEqual([ids[0]]);
+    const admin = await bed.key("boss", { scopes: ["admin"] });
+    expect((await bed.get(`/api/sandbox?before=${foreign}`, { key: admin })).json.sandboxes).toHaveLength(2);
+  });
+
+  test("a name is its owner's: nobody else's is in the way, is told of, or is reached by it", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const [mine, other] = [await bed.key("me"), await bed.key("them")];
+    const local = await bed.aido.sandboxes.create({ name: "box" });
+    const theirs = await bed.sandbox(other, { name: "box" });
+    expect((await bed.get("/api/sandbox/box", { key: mine })).status).toBe(404);
+    const own = await bed.sandbox(mine, { name: "box" });
+    expect((await bed.get("/api/sandbox/box", { key: mine })).json.containerId).toBe(own);
+    expect((await bed.exec("box", ["true"], {}, other)).json.containerId).toBe(theirs);
+    const twice = await bed.post("/api/sandbox", { name: "box" }, { key: mine });
+    expect([twice.status, twice.json.error.details.id]).toEqual([409, own]);
+    expect(twice.text).not.toContain(theirs);
+    const admin = await bed.key("boss", { scopes: ["admin"] });
+    expect((await bed.get("/api/sandbox/box", { key: admin })).json.containerId).toBe(local.id);
+    expect((await bed.get(`/api/sandbox/${theirs}`, { key: admin })).status).toBe(200);
+    const bosses = await bed.sandbox(admin, { name: "box" });
+    expect((await bed.get("/api/sandbox/box", { key: admin })).json.containerId).toBe(bosses);
+    expect((await bed.aido.sandboxes.get("box")).id).toBe(local.id);
+    await bed.aido.sandboxes.destroy(local.id);
+    await expect(bed.aido.sandboxes.get("box")).rejects.toMatchObject({
+      code: "CONTAINER_AMBIGUOUS",
+      hint: "Use the id.",
+    });
+    expect((await bed.call("DELETE", "/api/sandbox/box", { key: mine })).json.containerId).toBe(own);
+    expect((await bed.get("/api/sandbox/box", { key: mine })).status).toBe(404);
+  });
+
+  test("what the backend calls a container is no name that somebody else may have", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const [mine, other] = [await bed.key("me"), await bed.key("them")];
+    for (const key of [mine, other]) {
+      const id = await bed.sandbox(key, { name: "worker", profile: "swarm" });
+      expect(bed.driver.spec(id).name).toBe(`aimi-${id}`);
     }
   });
 

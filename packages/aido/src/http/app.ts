@@ -1,18 +1,21 @@
-import { randomUUID } from "node:crypto";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import { type Context, Hono } from "hono";
 import type { SandboxTokens } from "../core/access/sandbox-tokens.ts";
 import type { Logger } from "../core/logger.ts";
+import type { AddressLimiter } from "./address-limiter.ts";
 import type { AuditTrail } from "./audit-trail.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
+import type { FailedLogins } from "./auth/failed-logins.ts";
 import { authenticateSandbox } from "./auth/sandbox-token.ts";
 import { corsHeaders } from "./cors.ts";
 import { errorReply } from "./error-reply.ts";
-import { clientSignal, readJson } from "./incoming.ts";
+import { clientAddress, clientSignal, readJson } from "./incoming.ts";
 import type { HttpMetrics } from "./metrics.ts";
 import type { Operation } from "./operation.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
+import { reportRequest } from "./report-request.ts";
 import type { RequestContext } from "./request-context.ts";
+import { requestIdOf } from "./request-id.ts";
 import { sidecarErrorReply } from "./sidecar/sidecar-reply.ts";
 
 export interface AppOptions {
@@ -20,6 +23,9 @@ export interface AppOptions {
   authenticator: Authenticator;
   sandboxTokens: SandboxTokens;
   rateLimiter: RateLimiter;
+  failedLogins: FailedLogins;
+  /** Of operations that need no key. */
+  addressLimiter: AddressLimiter;
   audit: AuditTrail;
   metrics: HttpMetrics;
   logger: Logger;
@@ -30,8 +36,6 @@ export interface AppOptions {
   /** Aborted when the server drains; running requests go on, new ones are refused. */
   draining: AbortSignal;
 }
-
-const REQUEST_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** The whole API as one function from request to reply, from a list of operations. */
 export function createApp(options: AppOptions): Hono {
@@ -52,7 +56,7 @@ export function createApp(options: AppOptions): Hono {
   }));
   app.notFound((http) => {
     const allowed = patterns.filter(({ pattern }) => pattern.test(http.req.path)).map(({ method }) => method);
-    const requestId = requestIdOf(http);
+    const requestId = requestIdOf(http.req.header("aido-request-id"));
     const tell = http.req.path.startsWith("/sidecar/") ? sidecarErrorReply : errorReply;
     const { error, response } = tell(noSuchOperation(http, allowed), requestId);
     if (allowed.length > 0) response.headers.set("allow", allowed.join(", "));
@@ -72,7 +76,7 @@ function noSuchOperation(http: Context, allowed: readonly string[]): AidoError {
 
 async function serve(operation: Operation, http: Context, options: AppOptions): Promise<Response> {
   const started = performance.now();
-  const requestId = requestIdOf(http);
+  const requestId = requestIdOf(http.req.header("aido-request-id"));
   const signal = clientSignal(http);
   const headers: Record<string, string> = { "aido-request-id": requestId };
   let request: RequestContext | undefined;
@@ -84,8 +88,11 @@ async function serve(operation: Operation, http: Context, options: AppOptions): 
     }
     request = await admit(operation, http, options, { requestId, signal });
     if (operation.scope !== "public") {
-      Object.assign(headers, options.rateLimiter.take(request.principal.owner));
-    }
+      const { owner, rateLimit } = request.principal;
+      const taken = options.rateLimiter.take(owner, rateLimit);
+      Object.assign(headers, taken.headers);
+      if (taken.refusal !== undefined) throw taken.refusal;
+    } else if (operation.unlimited !== true) options.addressLimiter.take(http);
     const body = operation.body === undefined ? undefined : await readJson(http, options.maxBodyBytes);
     response = await operation.handle({
       params: operation.params?.parse(http.req.param()),
@@ -113,11 +120,6 @@ function orCancelled(thrown: unknown, signal: AbortSignal): unknown {
   return new AidoError("CANCELLED", "The client left before it was answered", { cause: thrown });
 }
 
-function requestIdOf(http: Context): string {
-  const given = http.req.header("aido-request-id");
-  return given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
-}
-
 async function admit(
   operation: Operation,
   http: Context,
@@ -137,10 +139,14 @@ async function admit(
   }
   if (operation.scope === "sandbox") {
     const sandboxId = http.req.param("sandboxId") ?? "";
-    const principal = await authenticateSandbox(options.sandboxTokens, sandboxId, http.req.raw.headers);
+    const principal = await options.failedLogins.watchGuesses(clientAddress(http), sandboxId, () =>
+      authenticateSandbox(options.sandboxTokens, sandboxId, http.req.raw.headers),
+    );
     return { requestId, logger, signal, draining, principal, sandboxId };
   }
-  const principal = await options.authenticator.authenticate(http.req.raw.headers);
+  const principal = await options.failedLogins.watch(clientAddress(http), () =>
+    options.authenticator.authenticate(http.req.raw.headers),
+  );
   if (!principal.scopes.includes(operation.scope) && !principal.scopes.includes("admin")) {
     throw new AidoError("FORBIDDEN", `This key may not do that; it needs the scope ${operation.scope}`);
   }
@@ -157,34 +163,18 @@ interface Outcome {
 
 function finish(operation: Operation, http: Context, options: AppOptions, outcome: Outcome): void {
   const { requestId, request, response, failure, durationMs } = outcome;
-  options.metrics.request(operation.id, response.status, durationMs, failure?.code);
-  if (operation.quiet !== true && operation.scope !== "public") {
-    options.audit.record({
-      requestId,
-      operation: operation.id,
-      owner: request?.principal.owner ?? "unknown",
-      name: request?.principal.name ?? "unknown",
-      sandbox:
-        request?.sandboxId ?? (http.req.param("containerId") ?? http.req.param("sandboxId"))?.slice(0, 255),
-      status: response.status,
-      code: failure?.code,
-      at: new Date(),
-    });
-  }
-  const fields = {
-    event: operation.id,
+  const isQuiet = operation.quiet === true;
+  reportRequest(options, {
+    operation: operation.id,
+    requestId,
+    principal: request?.principal,
+    sandbox: request?.sandboxId ?? http.req.param("containerId") ?? http.req.param("sandboxId"),
     status: response.status,
-    durationMs: Math.round(durationMs),
-    code: failure?.code,
-  };
-  if (failure?.kind === "internal") {
-    options.logger.error(
-      { ...fields, requestId, error: failure.stack, cause: String(failure.cause) },
-      "request failed",
-    );
-  } else {
-    options.logger[operation.quiet === true ? "debug" : "info"]({ ...fields, requestId }, "request");
-  }
+    failure,
+    durationMs,
+    isAudited: !isQuiet && operation.scope !== "public",
+    isQuiet,
+  });
 }
 
 /** Repeated parameters become arrays; schemas say where that is allowed. */

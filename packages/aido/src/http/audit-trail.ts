@@ -2,15 +2,23 @@ import type { AuditEntry, AuditQuery, AuditStore, StoredAuditEntry } from "../co
 import type { Logger } from "../core/logger.ts";
 
 const FLUSH_AFTER_MS = 50;
+/** Between attempts while the store cannot write: each may hold up the whole process for seconds. */
+const RETRY_AFTER_MS = 5_000;
+/** What is kept in memory until it can be written. */
 const MAX_WAITING = 10_000;
 
-/** Takes entries at once and writes them in batches, so that no request waits for the disk. */
+/**
+ * Takes entries at once and writes them in batches, so that no request waits for the disk. What cannot be written is kept
+ * and tried again; entries are lost only beyond a bound, and how many is logged.
+ */
 export class AuditTrail {
   readonly #store: AuditStore;
   readonly #logger: Logger;
   #waiting: AuditEntry[] = [];
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
+  #isFailing = false;
+  #lost = 0;
 
   constructor(store: AuditStore, logger: Logger) {
     this.#store = store;
@@ -18,9 +26,11 @@ export class AuditTrail {
   }
 
   record(entry: AuditEntry): void {
-    this.#waiting.push(entry);
+    if (this.#waiting.length < MAX_WAITING) this.#waiting.push(entry);
+    else this.#lost += 1;
+    if (this.#isFailing) return;
     if (this.#waiting.length >= MAX_WAITING) void this.flush();
-    this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS);
+    else this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS);
   }
 
   /** Includes what was recorded a moment ago. */
@@ -32,21 +42,51 @@ export class AuditTrail {
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const entries = this.#waiting;
-    this.#waiting = [];
-    if (entries.length > 0) this.#writing = this.#writing.then(() => this.#write(entries));
+    this.#writing = this.#writing.then(() => this.#write());
     return this.#writing;
   }
 
-  async #write(entries: readonly AuditEntry[]): Promise<void> {
+  /** Tries a last time. */
+  async close(): Promise<void> {
+    await this.flush();
+    clearTimeout(this.#timer);
+    this.#lost += this.#waiting.length;
+    this.#waiting = [];
+    this.#tellLost();
+  }
+
+  async #write(): Promise<void> {
+    const entries = this.#waiting;
+    if (entries.length === 0) return;
+    this.#waiting = [];
     try {
       await this.#store.append(entries);
+      if (this.#isFailing) this.#logger.info({ event: "audit.append" }, "audit entries are written again");
+      this.#isFailing = false;
     } catch (thrown) {
-      // The requests are answered already; that they are not on record must be seen by somebody.
-      this.#logger.error(
-        { event: "audit.append", lost: entries.length, error: String(thrown) },
-        "audit entries lost",
-      );
+      this.#keep(entries, thrown);
     }
+    this.#tellLost();
+  }
+
+  #keep(entries: readonly AuditEntry[], thrown: unknown): void {
+    const all = [...entries, ...this.#waiting];
+    this.#waiting = all.slice(0, MAX_WAITING);
+    this.#lost += all.length - this.#waiting.length;
+    if (!this.#isFailing) {
+      const fields = { event: "audit.append", waiting: all.length, error: String(thrown) };
+      this.#logger.warn(fields, "audit entries cannot be written and are kept");
+    }
+    this.#isFailing = true;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.flush(), RETRY_AFTER_MS);
+    this.#timer.unref();
+  }
+
+  /** Their requests are answered already; that they are not on record must be seen by somebody. */
+  #tellLost(): void {
+    if (this.#lost === 0) return;
+    this.#logger.error({ event: "audit.append", lost: this.#lost }, "audit entries lost");
+    this.#lost = 0;
   }
 }

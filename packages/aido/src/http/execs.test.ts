@@ -1,6 +1,7 @@
 import { execReply } from "@aido/sdk/schemas";
 import { describe, expect, test } from "vitest";
 import { ApiBed } from "../../test/server/api-bed.ts";
+import { gate } from "../../test/server/gate.ts";
 import { readEvents } from "../../test/server/read-events.ts";
 
 describe("commands over HTTP", () => {
@@ -169,6 +170,23 @@ describe("commands over HTTP", () => {
     expect((await bed.get(`/api/sandbox/${id}/exec/nope`)).json.error.code).toBe("EXECUTION_NOT_FOUND");
   });
 
+  test("commands are listed in pages, newest first, over HTTP and by the client", async () => {
+    await using bed = await ApiBed.open();
+    const id = await bed.sandbox();
+    for (const name of ["a", "b", "c"]) await bed.exec(id, ["true"], { id: name });
+    const list = async (query: string) =>
+      (await bed.get(`/api/sandbox/${id}/exec${query}`)).json.execs.map((exec: { id: string }) => exec.id);
+    expect(await list("")).toEqual(["c", "b", "a"]);
+    expect(await list("?limit=2")).toEqual(["c", "b"]);
+    expect(await list("?limit=2&before=b")).toEqual(["a"]);
+    expect(await list("?before=nope")).toEqual([]);
+    for (const query of ["?limit=0", "?limit=1001", "?limit=x", "?before=../x", "?after=b"]) {
+      expect((await bed.get(`/api/sandbox/${id}/exec${query}`)).status).toBe(400);
+    }
+    const page = await bed.client().execs.list(id, { limit: 1, before: "c" });
+    expect(page.map((exec) => exec.id)).toEqual(["b"]);
+  });
+
   test("waiting for a command that goes on ends with its state", async () => {
     await using bed = await ApiBed.open();
     const id = await bed.sandbox();
@@ -258,12 +276,3 @@ describe("commands over HTTP", () => {
     expect(reply.json.error.message).toContain("WebSocket");
   });
 });
-
-/** Lets a program wait until the test says so. */
-function gate(): { released: Promise<void>; release: () => void } {
-  let open: () => void = () => undefined;
-  const released = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { released, release: () => open() };
-}

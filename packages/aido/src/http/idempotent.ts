@@ -1,38 +1,34 @@
 import { createHash } from "node:crypto";
 import { AidoError } from "@aido/sdk/protocol";
-import type { IdempotencyStore } from "../core/access/idempotency.ts";
+import type { IdempotencyStore, KeptAnswer, KeyedRequest } from "../core/access/idempotency.ts";
+import type { ProcessIdentity } from "../core/process-identity.ts";
 
 const KEY = /^[\x21-\x7e]{1,128}$/;
 /** Keys are remembered this long. */
 export const KEEP_ANSWERS_MS = 24 * 60 * 60_000;
 const RETRY_AFTER_SECONDS = 1;
-/** No request takes this long: whoever began it is gone. */
+/** No request takes this long: whoever began it is gone, though from here it cannot be seen. */
 const ABANDONED_AFTER_MS = 15 * 60_000;
+
+export interface Idempotency {
+  store: IdempotencyStore;
+  processes: ProcessIdentity;
+}
 
 /**
  * Runs `work` once for a key of an owner. A repeated request gets the first answer; one that comes while the first is at
  * work is asked to come again; the same key with another body is refused. A failure frees the key.
  */
 export async function idempotent(
-  store: IdempotencyStore,
+  idempotency: Idempotency,
   request: { owner: string; key: string | undefined; operation: string; body: unknown },
   work: () => Promise<Response>,
 ): Promise<Response> {
-  const { owner, key } = request;
-  if (key === undefined) return work();
-  if (!KEY.test(key)) {
-    throw new AidoError(
-      "VALIDATION_ERROR",
-      "An idempotency key is 1 to 128 printable characters without spaces",
-    );
-  }
-  const asked = JSON.stringify([request.operation, request.body]);
-  const fingerprint = createHash("sha256").update(asked).digest("hex");
-  const known = await begin(store, owner, key, fingerprint);
+  if (request.key === undefined) return work();
+  const { store, processes } = idempotency;
+  const asked = { ...keyed(request, request.key), holder: processes.self, at: new Date() };
+  const known = await begin(idempotency, asked);
   if (known !== undefined) {
-    if (known.fingerprint !== fingerprint) {
-      throw new AidoError("EXECUTION_CONFLICT", "This idempotency key was used for another request");
-    }
     if (known.answer === undefined) {
       throw new AidoError("CONTAINER_BUSY", "The first request with this key is still at work", {
         hint: "Ask again in a moment.",
@@ -47,22 +43,57 @@ export async function idempotent(
   try {
     const response = await work();
     const body = await response.clone().text();
-    await store.finish(owner, key, { status: response.status, body });
+    await store.finish(asked, { status: response.status, body });
     return response;
   } catch (thrown) {
-    await store.abandon(owner, key);
+    await store.abandon(asked);
     throw thrown;
   }
 }
 
-async function begin(store: IdempotencyStore, owner: string, key: string, fingerprint: string) {
-  const now = new Date();
-  const known = await store.begin(owner, key, fingerprint, now);
-  const isAbandoned =
+/**
+ * Ties a key to a request whose effect has an id: with that id the same request again finds what the first one began,
+ * also while it is at work and whatever has become of its server. Undefined without a key.
+ */
+export async function bindKey(
+  idempotency: Idempotency,
+  request: { owner: string; key: string | undefined; operation: string; body: unknown },
+): Promise<{ id: string; isRepeated: boolean } | undefined> {
+  if (request.key === undefined) return undefined;
+  const { store, processes } = idempotency;
+  const asked = { ...keyed(request, request.key), holder: processes.self, at: new Date() };
+  const known = await begin(idempotency, asked);
+  if (known === undefined) await store.finish(asked, { status: 202, body: "" });
+  const name = JSON.stringify([asked.owner, asked.key]);
+  const id = `key_${createHash("sha256").update(name).digest("base64url").slice(0, 32)}`;
+  return { id, isRepeated: known !== undefined };
+}
+
+function keyed(
+  request: { owner: string; operation: string; body: unknown },
+  key: string,
+): Pick<KeyedRequest, "owner" | "key" | "fingerprint"> {
+  if (!KEY.test(key)) {
+    throw new AidoError(
+      "VALIDATION_ERROR",
+      "An idempotency key is 1 to 128 printable characters without spaces",
+    );
+  }
+  const asked = JSON.stringify([request.operation, request.body]);
+  return { owner: request.owner, key, fingerprint: createHash("sha256").update(asked).digest("hex") };
+}
+
+/** Undefined when the key is ours to answer; what was known of it when the same was asked before. */
+async function begin(
+  { store, processes }: Idempotency,
+  asked: KeyedRequest,
+): Promise<KeptAnswer | undefined> {
+  let known = await store.begin(asked);
+  const isLeft =
     known !== undefined &&
     known.answer === undefined &&
-    now.getTime() - known.at.getTime() > ABANDONED_AFTER_MS;
-  if (!isAbandoned) return known;
-  await store.abandon(owner, key);
-  return store.begin(owner, key, fingerprint, now);
+    (processes.isDead(known.holder) || asked.at.getTime() - known.at.getTime() > ABANDONED_AFTER_MS);
+  if (isLeft) known = await store.begin(asked, known);
+  if (known === undefined || known.fingerprint === asked.fingerprint) return known;
+  throw new AidoError("EXECUTION_CONFLICT", "This idempotency key was used for another request");
 }

@@ -57,4 +57,26 @@ describe("unused sandboxes over HTTP", () => {
     await client.sandboxes.stop(plain);
     expect(await client.execs.start(plain, { argv: ["true"], autoResume: true })).toBeDefined();
   });
+
+  test("say how far they are while they come back", async () => {
+    await using bed = await ApiBed.open();
+    const id = await bed.sandbox(undefined, { autoResume: true });
+    await bed.client().sandboxes.stop(id);
+    let goOn: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const { start } = bed.driver;
+    bed.driver.start = async (...asked) => {
+      await held;
+      await start.apply(bed.driver, asked);
+    };
+    const phase = async () => (await bed.get(`/api/sandbox/${id}`)).json.phase;
+    expect(await phase()).toBeNull();
+    const exec = bed.exec(id, ["true"]);
+    await expect.poll(phase).toEqual(expect.any(String));
+    goOn();
+    expect((await exec).json).toMatchObject({ exitCode: 0 });
+    expect(await phase()).toBeNull();
+  });
 });

@@ -6,7 +6,7 @@ import type { Context } from "hono";
  * The request as Node has it. The web's Request, its body stream and its signal cost as much as the rest of a small
  * request together, so they are used only where there is no connection: in a program that calls the API directly.
  */
-function connectionOf(http: Context): HttpBindings | undefined {
+export function connectionOf(http: Context): HttpBindings | undefined {
   const bindings = http.env as Partial<HttpBindings> | undefined;
   return bindings?.incoming === undefined ? undefined : (bindings as HttpBindings);
 }
@@ -20,6 +20,11 @@ export function clientSignal(http: Context): AbortSignal {
     if (!outgoing.writableFinished) leaving.abort();
   });
   return leaving.signal;
+}
+
+/** Undefined for a program that calls the API directly. */
+export function clientAddress(http: Context): string | undefined {
+  return connectionOf(http)?.incoming.socket.remoteAddress;
 }
 
 /** Reads at most `limit` bytes, however long the client says or makes its body. */

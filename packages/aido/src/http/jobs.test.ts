@@ -294,11 +294,11 @@ describe("jobs over HTTP", () => {
 
   test("S2-71 S2-90 a token may be chosen, and opens the sandbox", async () => {
     await using bed = await open();
-    const made = await bed.post("/api/jobs/0", { sidecar_token: " my-own-token " });
-    expect(made.json.token).toBe("my-own-token");
-    const body = { sidecarUrl: made.json.sidecarUrl, command: "true", sidecarToken: "my-own-token" };
+    const made = await bed.post("/api/jobs/0", { sidecar_token: " my-own-long-token " });
+    expect(made.json.token).toBe("my-own-long-token");
+    const body = { sidecarUrl: made.json.sidecarUrl, command: "true", sidecarToken: "my-own-long-token" };
     expect((await bed.post("/api/jobs/10", body)).json.exitCode).toBe(0);
-    expect(JSON.stringify(bed.logged)).not.toContain("my-own-token");
+    expect(JSON.stringify(bed.logged)).not.toContain("my-own-long-token");
   });
 
   test("S2-24 S2-28 S2-94 a command has a directory, variables and a limit, and large output is cut short", async () => {

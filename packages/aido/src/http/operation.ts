@@ -41,6 +41,8 @@ export interface Operation<
   errors?: "sidecar";
   /** Left out of the audit log: it changes nothing and is asked often. */
   quiet?: boolean;
+  /** Needs no key, and costs so little that anybody may ask as often as he likes. */
+  unlimited?: boolean;
   handle(input: Input<Params, Query, Body>): Promise<Response> | Response;
 }
 

@@ -1,8 +1,15 @@
 import { AidoError } from "@aido/sdk/protocol";
 
 export interface RateLimiter {
-  /** Headers for the reply; raises RATE_LIMITED when the caller asks too often. */
-  take(owner: string): Record<string, string>;
+  /** `perMinute` where the caller has a limit of its own. */
+  take(owner: string, perMinute?: number): Taken;
+}
+
+export interface Taken {
+  /** For the reply, also for one that refuses. */
+  headers: Readonly<Record<string, string>>;
+  /** RATE_LIMITED when the caller asks too often. */
+  refusal: AidoError | undefined;
 }
 
 interface Bucket {
@@ -25,13 +32,9 @@ export class TokenBuckets implements RateLimiter {
     this.#now = now;
   }
 
-  take(owner: string): Record<string, string> {
-    if (this.#perMinute === 0) return {};
-    const now = this.#now();
-    const bucket = this.#buckets.get(owner) ?? { tokens: this.#perMinute, at: now };
-    const perMs = this.#perMinute / (WINDOW_SECONDS * 1000);
-    bucket.tokens = Math.min(this.#perMinute, bucket.tokens + (now - bucket.at) * perMs);
-    bucket.at = now;
+  take(owner: string, perMinute = this.#perMinute): Taken {
+    if (perMinute === 0) return { headers: {}, refusal: undefined };
+    const bucket = this.#filled(owner, perMinute);
     // Deleted and set again, so that the map's order is that of last use and the oldest can go.
     this.#buckets.delete(owner);
     this.#buckets.set(owner, bucket);
@@ -39,18 +42,39 @@ export class TokenBuckets implements RateLimiter {
       const [oldest] = this.#buckets.keys();
       if (oldest !== undefined) this.#buckets.delete(oldest);
     }
-    if (bucket.tokens < 1) {
-      const retryAfterSeconds = Math.ceil((1 - bucket.tokens) / perMs / 1000);
-      throw new AidoError("RATE_LIMITED", `More than ${this.#perMinute} requests in a minute`, {
-        hint: `Ask again in ${retryAfterSeconds} s.`,
-        details: { retryAfterSeconds, limit: this.#perMinute },
-      });
-    }
-    bucket.tokens -= 1;
-    return {
-      "ratelimit-limit": String(this.#perMinute),
+    const refusal = refusalOf(bucket, perMinute);
+    if (refusal === undefined) bucket.tokens -= 1;
+    const headers = {
+      "ratelimit-limit": String(perMinute),
       "ratelimit-remaining": String(Math.floor(bucket.tokens)),
-      "ratelimit-reset": String(Math.ceil((this.#perMinute - bucket.tokens) / perMs / 1000)),
+      "ratelimit-reset": String(secondsUntil(perMinute - bucket.tokens, perMinute)),
     };
+    return { headers, refusal };
   }
+
+  /** What taking would be refused with; takes nothing. */
+  refusal(owner: string): AidoError | undefined {
+    if (this.#perMinute === 0) return undefined;
+    return refusalOf(this.#filled(owner, this.#perMinute), this.#perMinute);
+  }
+
+  #filled(owner: string, perMinute: number): Bucket {
+    const now = this.#now();
+    const { tokens, at } = this.#buckets.get(owner) ?? { tokens: perMinute, at: now };
+    const fresh = ((now - at) * perMinute) / (WINDOW_SECONDS * 1000);
+    return { tokens: Math.min(perMinute, tokens + fresh), at: now };
+  }
+}
+
+function refusalOf({ tokens }: Bucket, perMinute: number): AidoError | undefined {
+  if (tokens >= 1) return undefined;
+  const retryAfterSeconds = secondsUntil(1 - tokens, perMinute);
+  return new AidoError("RATE_LIMITED", `More than ${perMinute} requests in a minute`, {
+    hint: `Ask again in ${retryAfterSeconds} s.`,
+    details: { retryAfterSeconds, limit: perMinute },
+  });
+}
+
+function secondsUntil(tokens: number, perMinute: number): number {
+  return Math.ceil((tokens * WINDOW_SECONDS) / perMinute);
 }

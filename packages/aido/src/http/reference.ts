@@ -31,8 +31,8 @@ asked for, a name or a unique beginning of an id will do.
   code. A command that fails is no error: it is \`200\` with \`"status": "error"\`.
 - **Sidecar**: below \`/sidecar/<sandboxId>\` each sandbox of the profile \`sidecar\` answers for itself. The token that \`POST /api/sandbox\` shows
   once opens it, no key does, and the token opens nothing else. Failures there are \`{"success": false, "error": {"code", "message"}}\`. The id must be whole.
-- **Repeating**: \`POST /api/sandbox\` takes an \`Idempotency-Key\` header, \`POST /api/sandbox/exec\` an \`id\`: the same request again does
-  nothing more and gives the first answer.
+- **Repeating**: \`POST /api/sandbox\` and \`POST /api/sandbox/exec\` take an \`Idempotency-Key\` header, the latter also an \`id\`: the same request again
+  does nothing more and gives the first answer; another request with the same key or id is refused.
 - **Headers**: every reply has \`Aido-Request-Id\`, which the log and the audit log know; you may choose it. With a rate limit there are
   \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`; whatever can be tried again has \`Retry-After\`.
 - **Streams** of server-sent events carry comments to stay alive. Output travels as base64 with its byte offset; the event id is \`stdout:stderr\`, so a

@@ -27,6 +27,7 @@ describe("sandboxes over HTTP", () => {
     const reply = await bed.call("POST", "/api/sandbox");
     expect(reply.status).toBe(201);
     expect(reply.json).toMatchObject({ profile: "server", network: "none", workdir: "/home/sandbox" });
+    expect(reply.json.limits).toMatchObject({ diskBytes: 10 * 1024 ** 3, outputBytes: 1024 ** 3 });
     expect(Date.parse(reply.json.expiresAt) - Date.parse(reply.json.createdAt)).toBeGreaterThanOrEqual(
       30 * 60_000,
     );

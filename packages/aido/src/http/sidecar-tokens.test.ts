@@ -30,8 +30,8 @@ test("the SDK knows the token of a sandbox it makes, however often it had to ask
   const made = await bed.client().sandboxes.create({ profile: "sidecar" });
   expect(made.token).toMatch(/^[0-9a-f]{64}$/);
   expect(made.sidecarUrl).toContain(`/sidecar/${made.id}`);
-  const chosen = await bed.client().sandboxes.create({ profile: "sidecar", token: "mine" });
-  expect(chosen.token).toBe("mine");
+  const chosen = await bed.client().sandboxes.create({ profile: "sidecar", token: "mine-of-16-chars" });
+  expect(chosen.token).toBe("mine-of-16-chars");
 });
 
 test("S2-72 whoever may write to a sandbox gives it a new token; others do not find it", async () => {
@@ -45,17 +45,22 @@ test("S2-72 whoever may write to a sandbox gives it a new token; others do not f
   const run = (token: string) =>
     bed.post(`/sidecar/${made.json.id}/agents/run/cancel`, {}, { key: token }).then(({ status }) => status);
   expect([await run(made.json.token), await run(issued.token)]).toEqual([403, 200]);
-  expect((await bed.post(path, { token: "chosen" }, { key: mine })).json.token).toBe("chosen");
+  expect((await bed.post(path, { token: "chosen-by-caller" }, { key: mine })).json.token).toBe(
+    "chosen-by-caller",
+  );
   expect((await bed.get("/api/audit", { key: mine })).text).not.toContain(issued.token);
 });
 
-test("a token that cannot stand in a header is refused", async () => {
-  await using bed = await ApiBed.open();
-  const body = { profile: "sidecar", token: "two words" };
-  const reply = await bed.call("POST", "/api/sandbox", { body });
-  expect(reply.status).toBe(400);
-  expect(reply.text).not.toContain("two words");
-});
+test.each(["two words of which one is secret", "easily-guessed"])(
+  "a token that cannot stand in a header, or can be guessed, is refused: %j",
+  async (token) => {
+    await using bed = await ApiBed.open();
+    const reply = await bed.call("POST", "/api/sandbox", { body: { profile: "sidecar", token } });
+    expect(reply.status).toBe(400);
+    expect(reply.text).toContain("16 to 256 visible characters");
+    expect(reply.text).not.toContain(token);
+  },
+);
 
 /** The database, its journal, logs and evidence are all below the one directory. */
 function filesWith(root: string, text: string): string[] {

@@ -71,3 +71,19 @@ test("a sandbox has at most a hundred keys", async () => {
   const one = bed.aido.ssh.addKey(id, { publicKey: publicKey() });
   await expect(one).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
 });
+
+test("a login by name is the one sandbox of that name which lets the key in, whoever else has the name", async () => {
+  await using bed = await ApiBed.open({ guarded: true });
+  const [mine, other] = [await bed.key("me"), await bed.key("them")];
+  const [own, theirs] = [await bed.sandbox(mine, { name: "box" }), await bed.sandbox(other, { name: "box" })];
+  const key = publicKey();
+  const blob = Buffer.from(key.split(" ")[1] ?? "", "base64");
+  const { ssh } = bed.aido;
+  await ssh.addKey(own, { publicKey: key });
+  expect(await ssh.authorize("box", blob)).toMatchObject({ sandboxId: own });
+  expect(await ssh.authorize(theirs, blob)).toBeUndefined();
+  // Theirs lets it in too: the name does not say any more which is meant.
+  await ssh.addKey(theirs, { publicKey: key });
+  expect(await ssh.authorize("box", blob)).toBeUndefined();
+  expect(await ssh.authorize(own, blob)).toMatchObject({ sandboxId: own });
+});

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ApiBed } from "../../test/server/api-bed.ts";
+import { HttpMetrics } from "./metrics.ts";
 
 interface Document {
   openapi: string;
@@ -34,6 +35,53 @@ describe("the server about itself", () => {
     expect(text).toContain("aido_event_loop_lag_seconds ");
     for (const line of text.trim().split("\n"))
       expect(line).toMatch(/^(# (HELP|TYPE) |[a-z_][a-z0-9_]*(\{[^}]*\})? [-+.\de]+$)/);
+  });
+
+  test("it counts commands by how they ended, times them, and knows how many run", async () => {
+    await using bed = await ApiBed.open();
+    const id = await bed.sandbox();
+    await bed.exec(id, ["true"]);
+    await bed.exec(id, ["false"]);
+    await bed.exec(id, ["sleep", "600"], { timeout: 20 });
+    const { json } = await bed.exec(id, ["sleep", "600"], { background: true });
+    const before = (await bed.get("/metrics")).text;
+    expect(before).toContain('aido_execs_total{status="exited"} 2');
+    expect(before).toContain('aido_execs_total{status="timeout"} 1');
+    expect(before).toContain("aido_execs_running 1");
+    expect(before).toContain('aido_exec_duration_seconds_bucket{le="+Inf"} 3');
+    expect(before).toContain("aido_exec_duration_seconds_count 3");
+    await bed.post(`/api/sandbox/${id}/exec/${json.id}/signal`, { signal: "KILL" });
+    await bed.get(`/api/sandbox/${id}/exec/${json.id}?wait=10000`);
+    const after = (await bed.get("/metrics")).text;
+    expect(after).toContain('aido_execs_total{status="killed"} 1');
+    expect(after).toContain("aido_execs_running 0");
+  });
+
+  test("every number has a type, and all of one name stand together", async () => {
+    const pool = { 'aido_pool_ready{image="a"}': 1, 'aido_pool_claims_total{image="a"}': 2 };
+    const other = { 'aido_pool_ready{image="b"}': 3, 'aido_pool_claims_total{image="b"}': 4 };
+    const metrics = new HttpMetrics(
+      async () => ({ ...pool, ...other }),
+      async () => ({ active_sandboxes: 1 }),
+    );
+    metrics.request("exec", 200, 5, undefined);
+    const lines = (await metrics.render()).trim().split("\n");
+    metrics.close();
+    const groups: string[] = [];
+    let type = "";
+    for (const line of lines) {
+      const [, name, kind] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
+      if (name !== undefined) {
+        groups.push(name);
+        type = kind ?? "";
+      } else if (!line.startsWith("#")) {
+        const base = line.replace(/[{ ].*/, "");
+        expect(type === "histogram" ? base.replace(/_(bucket|sum|count)$/, "") : base).toBe(groups.at(-1));
+      }
+    }
+    expect(new Set(groups).size).toBe(groups.length);
+    expect(lines).toContain("# TYPE aido_pool_ready gauge");
+    expect(lines).toContain("# TYPE aido_pool_claims_total counter");
   });
 
   test("S3-9 the OpenAPI document has every operation, and all it refers to", async () => {
@@ -105,5 +153,21 @@ describe("the server about itself", () => {
     }
     expect((await bed.post(`/api/sandbox/${id}/diff`, { fromExecId: "a", toExecId: "b" })).status).toBe(404);
     expect((await bed.get(`/api/sandbox/${id}/history?limit=0`)).status).toBe(400);
+  });
+
+  test("history is read in pages, over HTTP and by the client", async () => {
+    await using bed = await ApiBed.open();
+    const id = await bed.sandbox();
+    for (const name of ["a", "b", "c"]) await bed.exec(id, ["true"], { id: name, files: { f: name } });
+    const list = async (query: string) =>
+      (await bed.get(`/api/sandbox/${id}/history${query}`)).json.history.map(
+        (entry: { id: string }) => entry.id,
+      );
+    expect(await list("?limit=2")).toEqual(["c", "b"]);
+    expect(await list("?limit=2&before=b")).toEqual(["a", "unknown"]);
+    expect(await list("?before=unknown")).toEqual([]);
+    expect((await bed.get(`/api/sandbox/${id}/history?before=nope`)).status).toBe(404);
+    const page = await bed.client().history.list(id, { limit: 1, before: "c" });
+    expect(page.map(({ execId }) => execId)).toEqual(["b"]);
   });
 });

@@ -1,3 +1,4 @@
+import { toWorkflowConfig } from "@aido/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { ApiBed, type ApiBedOptions } from "../../test/server/api-bed.ts";
 import { FAKE_SHELL } from "../../test/server/fake-shell.ts";
@@ -16,7 +17,18 @@ describe("workflows over HTTP", () => {
       sandbox_config_json: json({ memory_mb: 64 }),
     };
     const made = await bed.post("/api/jobs/30", body);
-    expect(made.json).toEqual({ workflowId: 1, status: "active", nextRunAt: null });
+    const config = {
+      name: "n",
+      triggerType: "manual",
+      triggerConfig: "",
+      sandboxConfigJson: '{"memory_mb":64}',
+    };
+    expect(made.json).toEqual({
+      workflowId: 1,
+      status: "active",
+      nextRunAt: null,
+      config: { ...config, workflowJson: expect.stringContaining("echo one") },
+    });
     const ran = await bed.post("/api/jobs/31", { workflow_id: 1 });
     expect(ran.status).toBe(200);
     expect(ran.json).toMatchObject({
@@ -45,6 +57,46 @@ describe("workflows over HTTP", () => {
     expect((await bed.post("/api/jobs/31", { workflow_id: 1 })).status).toBe(409);
     expect((await bed.post("/api/jobs/31", { workflow_id: 7 })).status).toBe(404);
     expect((await bed.get("/api/workflows/x")).status).toBe(400);
+  });
+
+  test("S2-75 the ids of all workflows, or of the active ones alone, a page at a time", async () => {
+    await using bed = await open();
+    const client = bed.client();
+    for (let n = 0; n < 5; n += 1) await client.workflows.create({ workflowJson: '{"command":"ls"}' });
+    await client.workflows.cancel(2);
+    await client.workflows.cancel(4);
+    const ids = async (query: string) =>
+      (await bed.get(`/api/workflows${query}`)).json.workflows.map(({ id }: { id: number }) => id);
+    expect(await ids("")).toEqual([5, 4, 3, 2, 1]);
+    expect(await ids("?activeOnly=false")).toEqual([5, 4, 3, 2, 1]);
+    expect(await ids("?activeOnly=true")).toEqual([5, 3, 1]);
+    expect(await ids("?activeOnly=true&limit=2")).toEqual([5, 3]);
+    expect(await ids("?activeOnly=true&limit=2&before=3")).toEqual([1]);
+    expect((await bed.get("/api/workflows?activeOnly=yes")).status).toBe(400);
+    const listed = await client.workflows.list({ activeOnly: true, limit: 1, before: 5 });
+    expect(listed.map(({ id }) => id)).toEqual([3]);
+    expect(await client.workflows.list()).toHaveLength(5);
+  });
+
+  test("S2-74 S2-76 one that is read by its id can be made again by another server, from that alone", async () => {
+    await using first = await open();
+    await using second = await open();
+    const workflowJson = json({ steps: [{ name: "only", command: "echo $A", env_json: { A: "1" } }] });
+    const cron = { triggerType: "cron", triggerConfig: "0 30 3 * * *" } as const;
+    const { workflowId } = await first.client().workflows.create({ name: "n", workflowJson, ...cron });
+    const read = await first.client().workflows.get(workflowId);
+    expect(read).toMatchObject({ id: workflowId, name: "n", active: true, lastRunAt: undefined });
+    const copy = await second.client().workflows.create(toWorkflowConfig(read));
+    const again = await second.client().workflows.get(copy.workflowId);
+    expect(toWorkflowConfig(again)).toEqual(toWorkflowConfig(read));
+    expect(again.nextRunAt).toEqual(read.nextRunAt);
+    expect(await second.client().workflows.trigger(copy.workflowId)).toMatchObject({
+      task: { result: "1\n" },
+    });
+    expect(await second.client().workflows.get(copy.workflowId)).toMatchObject({
+      lastRunAt: expect.any(Date),
+    });
+    expect((await first.get("/api/workflows/9")).status).toBe(404);
   });
 
   test("S2-44 a tick is refused from outside, whoever asks", async () => {

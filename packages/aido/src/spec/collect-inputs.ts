@@ -4,9 +4,11 @@ import { join, relative, sep } from "node:path";
 import type { RunFile } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
 import { compileGlob, type GlobSegment, segmentFits } from "../core/run/glob.ts";
+import { Wildcard } from "../core/run/wildcard.ts";
 import { isInnerPath } from "./inner-path.ts";
 
 const MAX_FILES = 100_000;
+const ANY_NAME: GlobSegment = { kind: "wild", wildcard: new Wildcard("*") };
 
 /**
  * The project files that the patterns name, each once, in the order of their names. Wildcards pass over
@@ -79,8 +81,7 @@ class InputWalk {
     const [segment, ...rest] = segments;
     if (segment === undefined) return;
     if (segment.kind === "literal") return await this.#entry(join(path, segment.text), rest);
-    if (segment.kind === "any")
-      await this.#directory(path, rest.length === 0 ? [{ kind: "wild", test: /^(?!\.)/ }] : rest);
+    if (segment.kind === "any") await this.#directory(path, rest.length === 0 ? [ANY_NAME] : rest);
     for (const entry of await this.#list(path)) {
       if (isSkipped(entry)) continue;
       const child = join(path, entry.name);

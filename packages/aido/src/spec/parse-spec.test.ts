@@ -209,6 +209,7 @@ describe("a spec that is wrong", () => {
     ["inputs: [ok, a/../../b]", "inputs[1]"],
     ["outputs: [../x]", "outputs[0]"],
     ["outputs: [/etc/x]", "outputs[0]"],
+    [`outputs: [${"x,".repeat(101)}]`, "outputs"],
     ["inputs: data", "inputs"],
     ["inputs: [1]", "inputs[0]"],
     ["inputs: [null]", "inputs[0]"],

@@ -1,4 +1,10 @@
-import type { Network, Permissions, ResourceLimits, StepSpec } from "@aido/sdk/protocol";
+import {
+  MAX_DECLARED_OUTPUTS,
+  type Network,
+  type Permissions,
+  type ResourceLimits,
+  type StepSpec,
+} from "@aido/sdk/protocol";
 import { isInnerPath } from "./inner-path.ts";
 import { readDuration } from "./read-duration.ts";
 import { readEnv } from "./read-env.ts";
@@ -53,7 +59,7 @@ export function readSpec(reader: SpecReader, root: SpecValue): RawSpec {
     runtime: read("runtime", readRuntime),
     ttlMs: read("ttl", readDuration),
     inputs: read("inputs", (at, value) => readPaths(at, value, "data/*.csv")),
-    outputs: read("outputs", (at, value) => readPaths(at, value, "report.md")?.map(beneathOutputs)),
+    outputs: read("outputs", readOutputs),
     ...read("resources", readResources),
     env: read("env", readEnv),
     network: read("network", readNetwork),
@@ -114,6 +120,18 @@ function readPaths(reader: SpecReader, value: SpecValue, example: string): reado
       );
   }
   return paths;
+}
+
+function readOutputs(reader: SpecReader, value: SpecValue): readonly string[] | undefined {
+  const paths = readPaths(reader, value, "report.md");
+  if (paths !== undefined && paths.length > MAX_DECLARED_OUTPUTS) {
+    reader.problem(
+      value,
+      `outputs may have up to ${MAX_DECLARED_OUTPUTS} entries`,
+      "Name directories or write patterns, for example plots/*.png.",
+    );
+  }
+  return paths?.map(beneathOutputs);
 }
 
 /** `/outputs/report.md` and `report.md` are the same declared output. */

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { access, realpath, stat } from "node:fs/promises";
+import { open, realpath, stat } from "node:fs/promises";
 import { basename, join, sep } from "node:path";
 import type { RunFile } from "@aido/sdk";
 import { AidoError, type RunSpec } from "@aido/sdk/protocol";
@@ -35,7 +35,8 @@ async function checkTask(path: string, shown: string): Promise<string> {
         details: { task: shown },
       });
     }
-    await access(real, constants.R_OK);
+    // Opening it is what counts: permissions are not all that can stand in the way.
+    await (await open(real, constants.O_RDONLY | constants.O_NOFOLLOW)).close();
     return real;
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;

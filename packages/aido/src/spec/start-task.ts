@@ -35,19 +35,14 @@ export async function startTask(
     if (!isAidoError(thrown, "CONTAINER_NOT_FOUND")) throw thrown;
   }
   const specPath = join(projectDir, SPEC_FILE);
-  const { autoDestroy } = request;
-  let sandbox: string;
+  const { autoDestroy, hostNetwork, privileged } = request;
   if (path === undefined || (await exists(specPath))) {
     const up = await runs.up(await toUpRequest(await loadSpec(specPath), { autoDestroy }), options);
-    sandbox = up.id;
-  } else {
-    const { spec, text } = implicitSpec(path);
-    const launch = request.hostNetwork !== true && request.privileged !== true;
-    const implicit = { spec, specText: text, inputs: [], autoDestroy, implicit: true, launch };
-    const up = await runs.up(implicit, options);
-    sandbox = up.id;
+    return await runs.start({ ...rest, task, sandbox: up.id }, options);
   }
-  return await runs.start({ ...rest, task, sandbox }, options);
+  const { spec, text } = implicitSpec(path);
+  const start = { task, hostNetwork, privileged };
+  return await runs.up({ spec, specText: text, inputs: [], autoDestroy, implicit: true, start }, options);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -68,7 +68,7 @@ export class CommandChannel {
         await execs.writeStdin(key.sandboxId, exec.id, chunk, this.#signal);
       }
       if (isTerminal) await execs.writeStdin(key.sandboxId, exec.id, END_OF_INPUT, this.#signal);
-      else await execs.closeStdin(key.sandboxId, exec.id);
+      else await execs.closeStdin(key.sandboxId, exec.id, this.#signal);
     } catch {
       // The command no longer reads, or the client has gone; the rest of what it sends is dropped.
       this.#channel.resume();

@@ -1,15 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { storyJson, taskFileText } from "../core/swarm/testing/task-file-text.ts";
 import { AdapterBed, TASK_FILE } from "./testing/adapter-bed.ts";
-
-/** A program that leaves a mark when anything starts it. */
-function trap(bed: AdapterBed): { program: string; isSprung: () => boolean } {
-  const mark = join(bed.bed.directory, "sprung");
-  const program = bed.program("trap", `echo "$0 $*" >> ${mark}; cat`);
-  return { program, isSprung: () => existsSync(mark) };
-}
+import { trap } from "./testing/trap.ts";
 
 const WRITE = 'echo "by $story" > "$story.txt"';
 
@@ -74,15 +68,32 @@ test("submodules are not fetched, and stay as they are in the tree", async () =>
 });
 
 test("repositories within the tree, with or without commits, keep nothing else from being committed", async () => {
-  using bed = new AdapterBed([storyJson("US-001")]);
+  using bed = new AdapterBed();
   const { program, isSprung } = trap(bed);
   const script = `${WRITE}; git init -q empty; git -C empty config core.fsmonitor ${program}
-git init -q full; git -C full -c user.name=x -c user.email=x@example.com commit -q --allow-empty -m x; git -C full config core.fsmonitor ${program}`;
+git init -q full; git -C full config --unset core.fsmonitor; git -C full -c user.name=x -c user.email=x@example.com commit -q --allow-empty -m x; git -C full config core.fsmonitor ${program}`;
   const { last } = await bed.run({ env: bed.agent(script) });
   expect(last.payload).toMatchObject({ status: "completed", errors: [] });
   expect(bed.atOrigin("US-001.txt")).toBe("by US-001\n");
-  expect(bed.statuses()).toEqual({ "US-001": "completed" });
+  expect(bed.statuses()).toEqual({ "US-001": "completed", "US-002": "completed" });
+  const inner = bed.bed.git(join(bed.workspace, "full"), "-c", "core.fsmonitor=false", "rev-parse", "HEAD");
+  expect(bed.bed.git(bed.bed.origin, "ls-tree", "feat/sign-in", "full")).toContain(inner.trim());
   expect(isSprung()).toBe(false);
+});
+
+test("a story whose files git does not take has failed and says which, and the rest of it is kept", async () => {
+  using bed = new AdapterBed([storyJson("US-001"), storyJson("US-002", { dependsOn: ["US-001"] })]);
+  // A name that git refuses wherever it runs and whoever runs it.
+  const script = `${WRITE}; echo lost > "git~1"; git init -q empty`;
+  const { code, last, steps, stderr } = await bed.run({ env: bed.agent(script) });
+  expect(code).toBe(0);
+  expect(steps).toEqual(["US-001 in_progress", "US-001 failed", "US-002 skipped"]);
+  expect(last.payload.errors).toEqual([
+    expect.stringMatching(/^US-001 failed: Not committed: git~1 \(git add failed: .*invalid path 'git~1'/),
+  ]);
+  expect(stderr).toContain("invalid path 'git~1'");
+  expect(bed.atOrigin("US-001.txt")).toBe("by US-001\n");
+  expect(bed.statuses()).toEqual({ "US-001": "failed", "US-002": "skipped" });
 });
 
 test("names with line breaks and terminal codes are told and committed as they are", async () => {

@@ -1,5 +1,6 @@
 import { SystemClock } from "../core/system-clock.ts";
 import { HELP, readCommandLine } from "./command-line.ts";
+import { logTo } from "./report/log-to.ts";
 import { runAdapter } from "./run-adapter.ts";
 import { Stopped } from "./stopped.ts";
 
@@ -16,7 +17,7 @@ stdout.on("error", () => undefined);
 stderr.on("error", () => undefined);
 
 const write = (text: string) => new Promise<void>((resolve) => writeOut(text, () => resolve()));
-const log = (line: string) => void stderr.write(`${line}\n`);
+const log = logTo(stderr);
 
 async function main(): Promise<number> {
   const commandLine = readCommandLine(process.argv.slice(2));

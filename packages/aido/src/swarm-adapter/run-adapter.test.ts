@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { until } from "../../test/contract/driver-backend.ts";
 import { storyJson, taskFileText } from "../core/swarm/testing/task-file-text.ts";
 import { AdapterBed, BRANCH, CONTAINER_ID, SWARM_ID, statusesOf, TASK_FILE } from "./testing/adapter-bed.ts";
 
@@ -54,6 +55,25 @@ test("S1-27 a story that fails skips what needs it, the others go on, and the wo
   ]);
   expect(bed.statuses()).toEqual({ "US-001": "failed", "US-002": "skipped", "US-003": "completed" });
   expect(bed.subjects()).toEqual(["US-001 (failed): Story US-001", "US-003: Story US-003"]);
+});
+
+test("S1-71 stories are done and pushed although nobody reads what is told, and all of it is told to who comes back", async () => {
+  using bed = new AdapterBed([storyJson("US-001"), storyJson("US-002"), storyJson("US-003")]);
+  let read = () => {};
+  const reader = new Promise<void>((resolve) => {
+    read = resolve;
+  });
+  const script = `${WRITE}; yes 'said and not heard' | head -c 1500000; yes 'logged' | head -c 1500000 >&2`;
+  const running = bed.run({ env: bed.agent(script), reader });
+  const isPushed = () => bed.bed.git(bed.bed.origin, "branch", "--list", BRANCH) !== "";
+  await until("all is pushed", () => isPushed() && bed.subjects().length === 3, 15_000);
+  expect(bed.statuses()).toEqual({ "US-001": "completed", "US-002": "completed", "US-003": "completed" });
+  read();
+  const { code, last, steps } = await running;
+  expect([code, last.payload.status]).toEqual([0, "completed"]);
+  expect(steps).toEqual(
+    ["US-001", "US-002", "US-003"].flatMap((id) => [`${id} in_progress`, `${id} completed`]),
+  );
 });
 
 test("a second worker on the branch goes on with what is left, and tries again what failed", async () => {
@@ -124,6 +144,26 @@ if [ "$story" = US-001 ]; then sed -i 's/pending/completed/g' ${TASK_FILE}; else
   expect(last.payload.errors).toEqual([]);
   expect(steps.at(-1)).toBe("US-002 completed");
   expect(bed.statuses()).toEqual({ "US-001": "completed", "US-002": "completed" });
+});
+
+test("a worker refuses origin's default branch as its own, and leaves it alone", async () => {
+  using bed = new AdapterBed([storyJson("US-001")]);
+  const before = bed.bed.git(bed.bed.origin, "rev-parse", "main");
+  const { code, last } = await bed.run({ env: bed.agent(WRITE), payload: { branchName: "main" } });
+  expect([code, last.payload.code]).toEqual([1, "INVALID_INPUT"]);
+  expect(last.payload.message).toContain("main is the default branch of origin");
+  expect(bed.bed.git(bed.bed.origin, "rev-parse", "main")).toBe(before);
+});
+
+test("a branch that is at origin without any worker's commit is warned of, and gone on with", async () => {
+  using bed = new AdapterBed([storyJson("US-001"), storyJson("US-002")]);
+  bed.bed.push(BRANCH, { "theirs.txt": "theirs\n" });
+  const first = await bed.run({ env: { ...bed.agent(WRITE), AIMI_MAX_TURNS: "1" } });
+  expect(first.stderr).toContain(`warning: ${BRANCH} is at origin with commits that no worker made`);
+  const second = await bed.run({ env: bed.agent(WRITE) });
+  expect(second.last.payload.status).toBe("completed");
+  expect(second.stderr).not.toContain("warning:");
+  expect(bed.atOrigin("theirs.txt")).toBe("theirs\n");
 });
 
 test("a branch that others pushed to meanwhile is not overwritten, and the worker has failed with its work kept", async () => {

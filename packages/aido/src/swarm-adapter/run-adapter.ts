@@ -3,6 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import { type AdapterOptions, readAdapterEnvironment } from "../core/swarm/messages/adapter-environment.ts";
 import { LocalProcess } from "./agent/local-process.ts";
 import { toRemote } from "./git/remote.ts";
+import { tokenHosts } from "./git/token-hosts.ts";
 import { type Environment, WorkerGit } from "./git/worker-git.ts";
 import { readRequest } from "./read-request.ts";
 import { plainText } from "./report/fit-text.ts";
@@ -75,8 +76,10 @@ async function work(io: AdapterIo, voice: Voice, stop: AbortController): Promise
     if (options.agent === "claude" && !(env["ANTHROPIC_API_KEY"] || payload.envVars["ANTHROPIC_API_KEY"])) {
       throw new WorkerFailure("MISSING_ENV_VAR", "ANTHROPIC_API_KEY is not set");
     }
-    const remote = toRemote(payload.repoUrl, env["GITHUB_TOKEN"] || undefined);
+    const token = env["GITHUB_TOKEN"] || undefined;
+    const remote = toRemote(payload.repoUrl, { token, hosts: tokenHosts(env) });
     scrubber.add(...remote.secrets);
+    if (remote.isWithheld) voice.log(withheld(remote.host));
     limitTime(options, clock, done.signal, (reason) => stop.abort(reason));
     git = await WorkerGit.open(env["AIMI_WORKSPACE"] || WORKSPACE, env);
     worker = new Worker({
@@ -102,6 +105,9 @@ async function work(io: AdapterIo, voice: Voice, stop: AbortController): Promise
     await git?.close().catch(() => undefined);
   }
 }
+
+const withheld = (host: string) =>
+  `GITHUB_TOKEN is not sent to ${host}, which is neither GitHub nor the host of GITHUB_API_URL; AIMI_GIT_TOKEN_HOSTS can name it`;
 
 function limitTime(
   { maxSeconds }: AdapterOptions,

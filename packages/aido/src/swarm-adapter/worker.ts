@@ -15,12 +15,13 @@ import { commitWork, findIdentity } from "./git/commit-work.ts";
 import { type OpenedWorkspace, openWorkspace } from "./git/open-workspace.ts";
 import { pushBranch } from "./git/push-branch.ts";
 import type { Remote } from "./git/remote.ts";
+import { stageWork } from "./git/stage-work.ts";
 import type { Environment, WorkerGit } from "./git/worker-git.ts";
 import type { Reporter } from "./report/reporter.ts";
 import type { Scrubber } from "./report/scrubber.ts";
 import type { Stopped } from "./stopped.ts";
 import { doStories } from "./stories/do-stories.ts";
-import { completedOnBranch, isPartOfBranch } from "./stories/story-commits.ts";
+import { completedOnBranch, isPartOfBranch, isSomebodyElses } from "./stories/story-commits.ts";
 import { WorkerTaskFile } from "./stories/worker-task-file.ts";
 
 const PUSH_MS = 10 * 60_000;
@@ -60,7 +61,7 @@ export class Worker {
 
   /** All stories, in order. Raises Stopped and WorkerFailure; what was done until then is committed. */
   async run(): Promise<void> {
-    const { request, git, remote, signal, reporter, scrubber, options, env, stop } = this.#parts;
+    const { request, git, remote, signal, reporter, scrubber, options, env, stop, log } = this.#parts;
     const identity = () => findIdentity(git, env);
     const opened = await openWorkspace(git, remote, request.branchName, {
       signal,
@@ -72,12 +73,15 @@ export class Worker {
           message,
           identity: await identity(),
           keepRemoved: true,
+          log,
         };
         await commitWork(git, work);
       },
     });
     this.#opened = opened;
     this.#tip = opened.tip;
+    if (opened.isPublished && (await isSomebodyElses(git, opened)))
+      log(`warning: ${request.branchName} is at origin with commits that no worker made; it is gone on with`);
     const tasks = await WorkerTaskFile.open(git.workspace, request.taskFilePath);
     this.#tasks = tasks;
     const { path } = tasks.file;
@@ -110,20 +114,22 @@ export class Worker {
           clock: this.#parts.clock,
           signal,
           onEvent: (event) => this.#hear(event, budget),
-          onStderr: (text) => this.#parts.log(text.trimEnd()),
+          onStderr: (text) => log(text.trimEnd()),
         });
       },
+      stage: async () => await stageWork(git, { log }),
       commit: async (message) => {
         const work = {
           branch: request.branchName,
           tip: this.#tip ?? opened.tip,
           message,
           identity: committer,
+          log,
         };
         this.#tip = await commitWork(git, work);
         await this.#tellChanged();
         // A container can be lost at any time; what is at origin is not.
-        if (!signal.aborted) await this.push().catch((thrown) => this.#parts.log(`push: ${textOf(thrown)}`));
+        if (!signal.aborted) await this.push().catch((thrown) => log(`push: ${textOf(thrown)}`));
       },
     });
   }
@@ -149,7 +155,7 @@ export class Worker {
     const into = this.#opened?.defaultBranch;
     const file = this.#tasks?.file;
     if (forge === undefined || into === undefined || file === undefined) return undefined;
-    const isProposable = this.#tip !== this.#opened?.base && into !== request.branchName;
+    const isProposable = this.#tip !== this.#opened?.base;
     if (!isProposable || !file.stories.some(({ status }) => status === "completed")) return undefined;
     const { title, type } = file.metadata;
     const lines = file.stories.map(

@@ -8,8 +8,20 @@ import { SqliteSessionStore } from "../../src/agent-layer/sqlite-session-store.t
 import { openDefaultAido } from "../../src/compose.ts";
 import { call, ScriptedModel } from "./scripted-model.ts";
 
-/** The agent layer on a real driver. `image` must have a shell. */
-export function agentLayerContract(driver: "docker" | "local", image: string): void {
+export interface AgentLayerTarget {
+  driver: "docker" | "local";
+  /** Must have a shell. */
+  image: string;
+  /** What the engine itself calls a container; undefined where there is no engine. */
+  nameInEngine?: (containerId: string) => Promise<string>;
+}
+
+/** The agent layer on a real driver. */
+export function agentLayerContract({ driver, image, nameInEngine }: AgentLayerTarget): void {
+  // An engine's names are shared by all who use it.
+  const unique = randomUUID().slice(0, 8);
+  const main = `coding-agent-main-${unique}`;
+  const alone = `coding-agent-alone-${unique}`;
   describe(`the agent layer on ${driver}`, () => {
     const directory = mkdtempSync(join(tmpdir(), "aido-agent-layer-"));
     const dataDir = join(directory, "data");
@@ -20,7 +32,7 @@ export function agentLayerContract(driver: "docker" | "local", image: string): v
     let id = "";
 
     beforeAll(async () => {
-      id = await layer.startContainer("main");
+      id = await layer.startContainer(`main-${unique}`);
     });
     afterAll(async () => {
       await layer.cleanupContainer(id);
@@ -30,27 +42,28 @@ export function agentLayerContract(driver: "docker" | "local", image: string): v
 
     test("S4-8 S4-12 S4-14 a container is named by its session and known by twelve characters", async () => {
       expect(id).toHaveLength(12);
-      expect(lines).toContain("[Docker] Starting container: coding-agent-main");
+      expect(lines).toContain(`[Docker] Starting container: ${main}`);
       const aido = await openDefaultAido({ dataDir, driver });
-      expect(await aido.sandboxes.get("coding-agent-main")).toMatchObject({
+      expect(await aido.sandboxes.get(main)).toMatchObject({
         state: "running",
         workdir: "/workspace",
       });
       await aido.close();
+      if (nameInEngine !== undefined) expect(await nameInEngine(id)).toBe(main);
     });
 
     test("S4-9 S4-11 a container runs on by itself: with nothing to do, and when whoever started it has gone", async () => {
       const first = open();
-      const other = await first.startContainer("alone");
+      const other = await first.startContainer(`alone-${unique}`);
       await first.close();
       const next = open();
       try {
-        expect(await next.execInContainer("coding-agent-alone", "echo here")).toMatchObject({
+        expect(await next.execInContainer(alone, "echo here")).toMatchObject({
           stdout: "here\n",
           exitCode: 0,
         });
       } finally {
-        await next.cleanupContainer("coding-agent-alone");
+        await next.cleanupContainer(alone);
         await next.close();
       }
       expect(other).toHaveLength(12);
@@ -159,7 +172,7 @@ export function agentLayerContract(driver: "docker" | "local", image: string): v
       const left = (await aido.sandboxes.list({ states: ["running", "stopped"] })).map(
         (sandbox) => sandbox.name,
       );
-      expect(left).toEqual(["coding-agent-main"]);
+      expect(left).toEqual([main]);
       await aido.close();
       await store.close();
     });

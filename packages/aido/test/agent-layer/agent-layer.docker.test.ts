@@ -1,3 +1,8 @@
+import { docker } from "../backends/docker-cli.ts";
 import { agentLayerContract } from "./agent-layer-contract.ts";
 
-agentLayerContract("docker", "aido-test:busybox");
+agentLayerContract({
+  driver: "docker",
+  image: "aido-test:busybox",
+  nameInEngine: async (id) => (await docker(["inspect", "--format", "{{.Name}}", id])).replace(/^\//, ""),
+});

@@ -1,3 +1,3 @@
 import { agentLayerContract } from "./agent-layer-contract.ts";
 
-agentLayerContract("local", "bash");
+agentLayerContract({ driver: "local", image: "bash" });

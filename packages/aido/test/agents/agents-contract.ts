@@ -66,6 +66,22 @@ export function agentsContract(under: AidoUnderTest): void {
       });
     });
 
+    test("S2-77 an agent that goes on beyond its turns is stopped, and the result says so", async () => {
+      await using opened = place();
+      const aido = await opened.open();
+      const id = await prepare(aido);
+      const said: string[] = [];
+      const onEvent = (event: AgentEvent) => {
+        if (event.type === "text") said.push(event.text);
+      };
+      expect(await aido.agents.run(id, { message: "busy", maxTurns: 3 }, { onEvent })).toMatchObject({
+        success: false,
+        errorCode: "AGENT_FAILED",
+        error: "The agent used up its turns before it was done",
+      });
+      expect(said).toEqual(["Once more. ", "Once more. ", "Once more. "]);
+    });
+
     test("a cancelled agent is told and may end its work; one that never answers is killed at its time", async () => {
       await using opened = place();
       const aido = await opened.open();

@@ -62,6 +62,13 @@ async function prompt({ sessionId, prompt: blocks, _meta }) {
       say(sessionId, "y".repeat(60_000));
       await new Promise((resolve) => process.stdout.write("\n", resolve));
     }
+  } else if (text === "busy") {
+    for (;;) {
+      say(sessionId, "Once more. ");
+      update(sessionId, { sessionUpdate: "tool_call", toolCallId: "t", title: "look" });
+      update(sessionId, { sessionUpdate: "tool_call_update", toolCallId: "t", status: "completed" });
+      await new Promise((resolve) => process.stdout.write("\n", resolve));
+    }
   } else if (text === "die") {
     process.stderr.write("out of ideas\n");
     process.exit(9);

@@ -86,7 +86,7 @@ describe.each(["local", "docker"] as const)("AWS permissions of a sandbox.yaml o
   });
 
   test("over a server its settings decide, and its operator which keys may ask", async () => {
-    await using server = await AidoServer.start(driver, sts.env);
+    await using server = await AidoServer.start(driver, { ...sts.env, AIDO_SERVE_OPEN: "true" });
     await using project = await Project.on(server.url, FILES(driver), driver);
     expectIssued((await project.ok(["run", "task.py"])).stdout);
     const admin = (await server.local("key", "create", "boss", "--scope", "admin", "--quiet")).trim();

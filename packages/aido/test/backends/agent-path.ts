@@ -1,6 +1,9 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
+/** The sanitizers set aside more memory than a process may have whose data is limited. */
+export const IS_SANITIZED = process.env["AIDO_TEST_AGENT"]?.includes("asan") ?? false;
+
 /** The supervisor the tests run: the built one, unless another is named. */
 export function agentPath(): string {
   const path =

@@ -13,7 +13,7 @@ export interface LocalBackend extends DriverBackend {
 }
 
 /** How sandboxes are made; without user namespaces only root can. */
-export type LocalMode = Pick<LocalDriverOptions, "userNamespaces">;
+export type LocalMode = Pick<LocalDriverOptions, "userNamespaces" | "controlGroups">;
 
 /** Every way that local sandboxes are made on this machine; suites run once for each. */
 export const LOCAL_MODES: readonly { name: string; make: () => Promise<LocalBackend> }[] = [

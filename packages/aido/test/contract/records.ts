@@ -49,10 +49,12 @@ export function execRecord(sandboxId: string, id: string, changes: Partial<ExecR
     exitCode: undefined,
     signal: undefined,
     startError: undefined,
+    fingerprint: undefined,
     startedAt: new Date(START),
     endedAt: undefined,
     stdoutBytes: 0,
     stderrBytes: 0,
+    unrecorded: false,
     ...changes,
   };
 }

@@ -1,22 +1,14 @@
 import { describe, expect, test } from "vitest";
-import type { ExecEnd } from "../../src/core/store/store.ts";
+import { OWNER_LABEL } from "../../src/core/access/owner-label.ts";
 import { execRecord, START, type StoreUnderTest, sandboxRecord } from "./records.ts";
 import { storeBatchContract } from "./store-batch-contract.ts";
+import { storeExecContract } from "./store-exec-contract.ts";
 import { storeMetricsContract } from "./store-metrics-contract.ts";
 import { storeSshContract } from "./store-ssh-contract.ts";
 import { storeTierContract } from "./store-tier-contract.ts";
 import { claim, run, storeWorkContract } from "./store-work-contract.ts";
 import { storeWorkflowContract } from "./store-workflow-contract.ts";
 import { storeWorkspaceContract } from "./store-workspace-contract.ts";
-
-const END: ExecEnd = {
-  status: "exited",
-  exitCode: 3,
-  signal: undefined,
-  endedAt: new Date(START + 5),
-  stdoutBytes: 7,
-  stderrBytes: 9,
-};
 
 /** What every store must do. Each backend's test file calls it with a way to open an empty store. */
 export function storeContract(name: string, open: () => Promise<StoreUnderTest>): void {
@@ -123,6 +115,54 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect(await ids("a%")).toEqual([]);
       expect(await ids("deleted-one")).toEqual([]);
       expect(await ids("ABC")).toEqual([]);
+    });
+
+    test("a name is its owner's: others may use it too, and each is found among its owner's own", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      const of = (owner: string) => ({ [OWNER_LABEL]: owner });
+      await sandboxes.insert(sandboxRecord("bbbb", { name: "box", labels: of("key:b") }));
+      await sandboxes.insert(sandboxRecord("aaaa", { name: "box", labels: of("key:a") }));
+      await sandboxes.insert(sandboxRecord("llll", { name: "box" }));
+      for (const labels of [{}, of("anonymous"), of("key:a")]) {
+        const again = sandboxRecord("cccc", { name: "box", labels });
+        await expect(sandboxes.insert(again)).rejects.toMatchObject({ code: "CONTAINER_NAME_TAKEN" });
+      }
+      await sandboxes.insert(sandboxRecord("bbcc", { name: "other", labels: of("key:b") }));
+      await expect(sandboxes.update("bbcc", { name: "box" })).rejects.toMatchObject({
+        details: { id: "bbbb" },
+      });
+      const ids = async (reference: string, owner?: string, limit = 10) =>
+        (await sandboxes.find(reference, limit, owner)).map((record) => record.id);
+      expect(await ids("box")).toEqual(["llll", "aaaa", "bbbb"]);
+      expect(await ids("box", undefined, 1)).toEqual(["llll"]);
+      expect(await ids("box", "key:b")).toEqual(["bbbb"]);
+      expect(await ids("box", "anonymous")).toEqual(["llll"]);
+      expect(await ids("box", "key:c")).toEqual([]);
+      expect(await ids("aaaa", "key:b")).toEqual([]);
+      expect(await ids("bb", "key:b")).toEqual(["bbbb", "bbcc"]);
+      expect(await ids("bb", "key:a")).toEqual([]);
+      await sandboxes.transition("bbbb", "pending", "deleted");
+      await sandboxes.update("bbcc", { name: "box" });
+      expect(await ids("box", "key:b")).toEqual(["bbcc"]);
+    });
+
+    test("tells what an owner's sandboxes come to: all that are there, and the limits of what starts or runs", async () => {
+      await using opened = await open();
+      const { sandboxes } = opened.store;
+      const limits = { ...sandboxRecord("x").limits, cpus: 0.5, memoryBytes: 100 };
+      const labels = { [OWNER_LABEL]: "key:a" };
+      expect(await sandboxes.usedBy("key:a")).toEqual({ sandboxes: 0, cpus: 0, memoryBytes: 0 });
+      for (const id of ["aaaa", "bbbb", "cccc", "dddd"]) {
+        await sandboxes.insert(sandboxRecord(id, { labels, limits }));
+      }
+      await sandboxes.insert(sandboxRecord("eeee", { labels: { [OWNER_LABEL]: "key:b" }, limits }));
+      await sandboxes.insert(sandboxRecord("ffff", { limits }));
+      await sandboxes.transition("bbbb", "pending", "running");
+      await sandboxes.transition("cccc", "pending", "stopped");
+      await sandboxes.transition("dddd", "pending", "deleted");
+      expect(await sandboxes.usedBy("key:a")).toEqual({ sandboxes: 3, cpus: 1, memoryBytes: 200 });
+      expect(await sandboxes.usedBy("anonymous")).toEqual({ sandboxes: 0, cpus: 0, memoryBytes: 0 });
     });
 
     test("pages come newest first, by state, label and cursor", async () => {
@@ -252,67 +292,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
   });
 
-  describe(`${name} execs`, () => {
-    test("an exec is inserted once and listed newest first", async () => {
-      await using opened = await open();
-      const { sandboxes, execs } = opened.store;
-      await sandboxes.insert(sandboxRecord("aaaa"));
-      await sandboxes.insert(sandboxRecord("bbbb"));
-      expect(await execs.insert(execRecord("aaaa", "e1"))).toBe(true);
-      expect(await execs.insert(execRecord("aaaa", "e1", { argv: ["other"] }))).toBe(false);
-      expect(await execs.insert(execRecord("bbbb", "e1"))).toBe(true);
-      expect(await execs.insert(execRecord("aaaa", "e2"))).toBe(true);
-      expect(await execs.get("aaaa", "e1")).toEqual(execRecord("aaaa", "e1"));
-      expect((await execs.list("aaaa")).map((exec) => exec.id)).toEqual(["e2", "e1"]);
-      expect((await execs.list("aaaa", 1)).map((exec) => exec.id)).toEqual(["e2"]);
-      await execs.removeAll("aaaa");
-      expect(await execs.list("aaaa")).toEqual([]);
-      expect(await execs.list("bbbb")).toHaveLength(1);
-    });
-
-    test("an exec of an unknown sandbox is refused", async () => {
-      await using opened = await open();
-      await expect(opened.store.execs.insert(execRecord("nobody", "e1"))).rejects.toMatchObject({
-        code: "CONTAINER_NOT_FOUND",
-      });
-    });
-
-    test("an exec ends once", async () => {
-      await using opened = await open();
-      const { sandboxes, execs } = opened.store;
-      await sandboxes.insert(sandboxRecord("aaaa"));
-      await execs.insert(execRecord("aaaa", "e1"));
-      await execs.insert(execRecord("aaaa", "e2"));
-      expect(await execs.end("aaaa", "e1", END)).toBe(true);
-      expect(await execs.end("aaaa", "e1", { ...END, status: "lost" })).toBe(false);
-      expect(await execs.end("aaaa", "unknown", END)).toBe(false);
-      expect(await execs.get("aaaa", "e1")).toEqual(execRecord("aaaa", "e1", END));
-      expect((await execs.running("aaaa")).map((exec) => exec.id)).toEqual(["e2"]);
-    });
-
-    test("why a program could not be started is kept with its end", async () => {
-      await using opened = await open();
-      const { sandboxes, execs } = opened.store;
-      await sandboxes.insert(sandboxRecord("aaaa"));
-      await execs.insert(execRecord("aaaa", "e1"));
-      const startError = { code: "EXECUTION_FAILED", message: "no “x”", details: { errno: "ENOENT" } };
-      await execs.end("aaaa", "e1", { ...END, startError });
-      expect(await execs.get("aaaa", "e1")).toEqual(execRecord("aaaa", "e1", { ...END, startError }));
-    });
-
-    test("the last end of a sandbox's execs is that of the one that ended last", async () => {
-      await using opened = await open();
-      const { sandboxes, execs } = opened.store;
-      await sandboxes.insert(sandboxRecord("aaaa"));
-      await execs.insert(execRecord("aaaa", "e1"));
-      await execs.insert(execRecord("aaaa", "e2"));
-      expect(await execs.lastEnd("aaaa")).toBeUndefined();
-      await execs.end("aaaa", "e2", { ...END, endedAt: new Date(START + 5) });
-      await execs.end("aaaa", "e1", { ...END, endedAt: new Date(START + 9) });
-      expect(await execs.lastEnd("aaaa")).toEqual(new Date(START + 9));
-      expect(await execs.lastEnd("nobody")).toBeUndefined();
-    });
-  });
+  storeExecContract(name, open);
 
   storeWorkContract(name, open);
   storeMetricsContract(name, open);

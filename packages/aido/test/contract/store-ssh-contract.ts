@@ -37,6 +37,19 @@ export function storeSshContract(name: string, open: () => Promise<StoreUnderTes
       expect(await sshKeys.list("aaaa")).toEqual([sshKey("aaaa", "root", "SHA256:1")]);
     });
 
+    test("the keys of one sandbox are removed together, and another's stay", async () => {
+      await using opened = await open();
+      const { sandboxes, sshKeys } = opened.store;
+      for (const id of ["aaaa", "bbbb"]) {
+        await sandboxes.insert(sandboxRecord(id));
+        for (const username of ["", "root"]) await sshKeys.add(sshKey(id, username, "SHA256:1"));
+      }
+      await sshKeys.removeAll("aaaa");
+      await sshKeys.removeAll("aaaa");
+      expect(await sshKeys.list("aaaa")).toEqual([]);
+      expect(await sshKeys.list("bbbb")).toHaveLength(2);
+    });
+
     test("a key needs a sandbox and goes with it", async () => {
       await using opened = await open();
       const { sandboxes, sshKeys } = opened.store;

@@ -77,6 +77,16 @@ export function storeWorkContract(name: string, open: () => Promise<StoreUnderTe
       expect(await leases.take("reaper", "p1", at(310), at(210))).toBe(true);
     });
 
+    test("says when one ends, and forgets those that have ended", async () => {
+      await using opened = await open();
+      const { leases } = opened.store;
+      await leases.take("old", "p1", at(100), at(0));
+      await leases.take("new", "p1", at(200), at(0));
+      expect(await leases.endOf("old")).toEqual(at(100));
+      await leases.forgetEnded(at(150));
+      expect([await leases.endOf("old"), await leases.endOf("new")]).toEqual([undefined, at(200)]);
+    });
+
     test("one that was taken before the clock went back binds nobody", async () => {
       await using opened = await open();
       const { leases } = opened.store;

@@ -28,6 +28,20 @@ export function storeWorkflowContract(name: string, open: () => Promise<StoreUnd
       expect(await workflows.countActive()).toBe(2);
     });
 
+    test("S2-75 those that are active are listed alone, and a list goes on where the page before ended", async () => {
+      await using opened = await open();
+      const { workflows } = opened.store;
+      for (const owner of ["one", "two", "one", "one"]) await workflows.insert(workflow({ owner }));
+      await workflows.cancel(3, at(1));
+      const ids = async (query: object) => (await workflows.list({ limit: 9, ...query })).map(({ id }) => id);
+      expect(await ids({ activeOnly: false })).toEqual([4, 3, 2, 1]);
+      expect(await ids({ activeOnly: true })).toEqual([4, 2, 1]);
+      expect(await ids({ activeOnly: true, owner: "one" })).toEqual([4, 1]);
+      expect(await ids({ before: 4, limit: 2 })).toEqual([3, 2]);
+      expect(await ids({ activeOnly: true, owner: "one", before: 4 })).toEqual([1]);
+      expect(await ids({ before: 0 })).toEqual([]);
+    });
+
     test("S2-40 what is due is found, longest due first; what queues behind its own run is not", async () => {
       await using opened = await open();
       const { workflows } = opened.store;

@@ -57,6 +57,30 @@ test.runIf(isRoot)("on a disk that is full nothing is begun, and the error says 
   expect(await project.json([...disk.args, "ls"])).toEqual([]);
 });
 
+test("a data directory that cannot be written is told as that, whatever is asked for", async () => {
+  await using project = await Project.make("local", { "t.sh": "echo never\n" });
+  await using place = await readOnlyPlace(project);
+  for (const command of [["ls"], ["create", "--image", "host"], ["run", "--image", "host", "t.sh"]]) {
+    const outcome = await project.aido(["--data-dir", place.path, ...command]);
+    expect(outcome.code).toBe(command[0] === "run" ? 125 : 2);
+    expect(outcome.stdout).toBe("");
+    expect(outcome.stderr).toMatch(/Cannot write .*\nhint: Choose another directory with `--data-dir`/);
+  }
+});
+
+/** Root writes wherever it can be written at all. */
+async function readOnlyPlace(project: Project): Promise<AsyncDisposable & { path: string }> {
+  const disk = project.path("read-only");
+  await mkdir(disk, { mode: 0o500 });
+  if (isRoot) await run("mount", ["-t", "tmpfs", "-o", "ro", "tmpfs", disk]);
+  return {
+    path: "read-only/data",
+    [Symbol.asyncDispose]: async () => {
+      if (isRoot) await run("umount", [disk]);
+    },
+  };
+}
+
 /** Stands between aido and the engine, so that a test can take the engine away from this aido alone. */
 class EngineDoor implements AsyncDisposable {
   readonly #server: Server;

@@ -128,7 +128,11 @@ export class AgentDriver implements Driver {
   }
 
   async usage(): Promise<ContainerUsage> {
-    return { cpuMs: 0, memoryBytes: 0, pids: 0, diskBytes: undefined };
+    return { cpuMs: 0, memoryBytes: 0, pids: 0 };
+  }
+
+  async written(): Promise<undefined> {
+    return undefined;
   }
 
   async watch(): Promise<void> {}

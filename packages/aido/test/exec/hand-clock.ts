@@ -9,9 +9,15 @@ interface Sleeper {
 export class HandClock implements Clock {
   #now = new Date("2026-01-01T00:00:00Z").getTime();
   #sleepers: Sleeper[] = [];
+  #setByMs = 0;
 
   now(): Date {
     return new Date(this.#now);
+  }
+
+  /** Milliseconds that passed, whatever the time was set to. */
+  passedMs(): number {
+    return this.#now - this.#setByMs;
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -40,6 +46,7 @@ export class HandClock implements Clock {
   set(now: Date): void {
     const change = now.getTime() - this.#now;
     this.#now = now.getTime();
+    this.#setByMs += change;
     for (const sleeper of this.#sleepers) sleeper.at += change;
   }
 

@@ -35,6 +35,14 @@ export function historyContract(under: AidoUnderTest): void {
         await bed.aido.history.tree(bed.id, one.id),
       );
       expect(await bed.aido.history.list(bed.id, { limit: 1 })).toHaveLength(1);
+      const told = [];
+      for await (const { event, detail } of bed.aido.evidence.read(bed.id)) {
+        if (event === "history.commit") told.push(detail);
+      }
+      expect(told).toMatchObject([
+        { execId: one.id, files: ["a", "d/b"], filesTotal: 2 },
+        { execId: two.id, commitId: entries[0]?.commitId, files: ["a", "d/b"], filesTotal: 2 },
+      ]);
       expect(bed.git("fsck", "--strict", "--no-dangling")).toBe("");
     });
 
@@ -64,6 +72,40 @@ export function historyContract(under: AidoUnderTest): void {
       await expect(bed.aido.history.diff(bed.id, "../../x", two.id)).rejects.toMatchObject({
         code: "EXECUTION_NOT_FOUND",
       });
+    });
+
+    test("S3-24 content that looks like a diff behind another end of line than \\n is content", async () => {
+      await using bed = await makeHistoryBed(under);
+      const text = ["\r", "\u2028", "\u2029", "\f"].map((end) => `x${end}diff --git y\n`).join("");
+      await bed.aido.files.write(bed.id, "/work/lines", Buffer.from(text));
+      const { id } = await bed.sh("echo 1 > other");
+      const diff = await bed.aido.history.diff(bed.id, "unknown", id);
+      expect(Object.keys(diff).sort()).toEqual(["lines", "other"]);
+      expect(diff["lines"]?.endsWith(`@@ -0,0 +1,4 @@\n${text.replaceAll("x", "+x")}`)).toBe(true);
+      expect(diff["other"]?.endsWith("+1\n")).toBe(true);
+    });
+
+    test("a history that is full refuses no exec, says so in the evidence, and can be read", async () => {
+      const settings = { ...under.settings, "history.maxBytes": "2m" };
+      await using bed = await makeHistoryBed({ ...under, settings });
+      const one = await bed.sh("head -c 1500000 /dev/urandom > a");
+      const two = await bed.sh("head -c 1500000 /dev/urandom > b");
+      const three = await bed.sh("echo 1 > c; cat c");
+      expect(three.out).toBe("1\n");
+      expect((await bed.aido.history.list(bed.id)).map(({ execId }) => execId)).toEqual([
+        ...[two.id, one.id, "unknown"],
+      ]);
+      const failures = async () => {
+        const failed: unknown[] = [];
+        for await (const { event, detail } of bed.aido.evidence.read(bed.id)) {
+          if (event === "history.failed") failed.push(detail);
+        }
+        return failed;
+      };
+      const message = expect.stringMatching(/has its 2097152 bytes/);
+      await expect.poll(failures, { timeout: 30_000 }).toMatchObject([{ execId: three.id, message }]);
+      await expect(bed.aido.history.rollback(bed.id, one.id)).rejects.toMatchObject({ code: "HISTORY_FULL" });
+      expect((await bed.sh("ls")).out).toBe("README.md\na\nb\nc\n");
     });
 
     test("S3-25 after a rollback an exec sees the old tree, and what was there since is an entry", async () => {

@@ -31,6 +31,19 @@ describe("a large workspace", () => {
     expect(bed.git("fsck", "--strict", "--no-dangling")).toBe("");
   }, 300_000);
 
+  test("a difference is told up to 8 MiB, and refused beyond", async () => {
+    await using bed = await makeHistoryBed(under);
+    const lines = (count: number) => `yes 0123456789abcde | head -c ${count} > text`;
+    const small = await bed.sh(lines(4 * 1024 * 1024));
+    const large = await bed.sh(lines(12 * 1024 * 1024));
+    const diff = await bed.aido.history.diff(bed.id, "unknown", small.id);
+    expect(diff["text"]?.length).toBeGreaterThan(4 * 1024 * 1024);
+    await expect(bed.aido.history.diff(bed.id, "unknown", large.id)).rejects.toMatchObject({
+      code: "PAYLOAD_TOO_LARGE",
+    });
+    expect(await bed.aido.history.file(bed.id, large.id, "text")).toHaveLength(12 * 1024 * 1024);
+  });
+
   test("a file above 64 MiB is listed but not kept, and a rollback leaves it alone", async () => {
     await using bed = await makeHistoryBed(under);
     const one = await bed.sh("head -c 70000000 /dev/zero > big; echo 1 > small");

@@ -36,18 +36,57 @@ export function historySurvivalContract(under: AidoUnderTest): void {
       expect(await filesOf(bed)).toEqual([["d/e/a", "new"], ["b", "c", "d/e/a"], ["README.md"]]);
     });
 
-    test("what changes while nobody looks belongs to the next exec", async () => {
+    test("an exec that ends while nobody looks has its own entry before the next one starts", async () => {
       await using bed = await makeHistoryBed(under);
-      const argv = ["sh", "-c", "until test -e go; do sleep 0.05; done; echo late > late; touch done"];
+      const argv = ["sh", "-c", "until test -e go; do sleep 0.05; done; echo late > late"];
+      const left = await bed.aido.execs.start(bed.id, { argv });
+      const idle = await bed.aido.execs.start(bed.id, {
+        argv: ["sh", "-c", "until test -e late; do sleep 0.05; done"],
+      });
+      await bed.reopen();
+      await bed.sh("touch go", { history: false });
+      for (const { id } of [left, idle]) {
+        expect((await bed.aido.execs.wait(bed.id, id)).exitCode).toBe(0);
+      }
+      await bed.reopen();
+      const next = await bed.sh("echo next > next");
+      const entries = await bed.aido.history.list(bed.id);
+      expect(entries.map(({ execId, files }) => [execId, files])).toEqual([
+        [next.id, ["next"]],
+        [left.id, ["go", "late"]],
+        ["unknown", ["README.md"]],
+      ]);
+      const tree = await bed.aido.history.tree(bed.id, left.id);
+      expect(tree.map(({ path }) => path)).toEqual(["README.md", "go", "late"]);
+      expect(await bed.aido.history.tree(bed.id, idle.id)).toEqual(tree);
+    });
+
+    test("an exec that outlives its process is followed by a server that recovers, and recorded at its end", async () => {
+      await using bed = await makeHistoryBed(under);
+      const argv = ["sh", "-c", "until test -e go; do sleep 0.05; done; echo late > late"];
       const left = await bed.aido.execs.start(bed.id, { argv });
       await bed.reopen();
-      await bed.sh("touch go; until test -e done; do sleep 0.05; done", { history: false });
-      const next = await bed.sh("echo next > next");
-      expect((await bed.aido.history.list(bed.id))[0]).toMatchObject({
-        execId: next.id,
-        files: ["done", "go", "late", "next"],
-      });
-      expect((await bed.aido.execs.wait(bed.id, left.id)).exitCode).toBe(0);
+      await bed.aido.recover(bed.id);
+      const other = await bed.sh("echo other > other");
+      await bed.sh("touch go", { history: false });
+      await bed.aido.execs.wait(bed.id, left.id);
+      await bed.sh("echo next > next");
+      const entries = await bed.aido.history.list(bed.id);
+      expect(entries.slice(1, 3).map(({ execId, files }) => [execId, files])).toEqual([
+        [left.id, ["go", "late"]],
+        [other.id, ["other"]],
+      ]);
+    });
+
+    test("what a history tells includes what a former process has not recorded", async () => {
+      await using bed = await makeHistoryBed(under);
+      const argv = ["sh", "-c", "until test -e go; do sleep 0.05; done"];
+      const left = await bed.aido.execs.start(bed.id, { argv });
+      await bed.reopen();
+      await bed.sh("touch go", { history: false });
+      await bed.aido.execs.wait(bed.id, left.id);
+      const diff = await bed.aido.history.diff(bed.id, "unknown", left.id);
+      expect(Object.keys(diff)).toEqual(["go"]);
     });
 
     test("goes on after the sandbox was stopped and started", async () => {

@@ -1,10 +1,9 @@
 import { once } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { CoreAido } from "../../src/core/core-aido.ts";
-import type { Logger } from "../../src/core/logger.ts";
-import { SandboxReaper } from "../../src/core/reaper/reaper.ts";
-import { snapshotFirst } from "../../src/core/reaper/snapshot-first.ts";
-import { SystemClock } from "../../src/core/system-clock.ts";
 import { type AidoUnderTest, openPlace, output } from "../contract/aido-contract.ts";
 
 export interface IdleUnderTest extends AidoUnderTest {
@@ -61,43 +60,59 @@ export function idleContract(under: IdleUnderTest): void {
       expect(events.filter((event) => event === "sandbox.stopped")).toHaveLength(1);
     });
 
-    test("S2-60 are uploaded before they are stopped as idle, when the operator wants that", async () => {
+    test("S2-49 come back for a port and for a terminal, if they were made to", async () => {
       await using place = openPlace(under);
       const aido = await place.open();
-      const { id } = await aido.sandboxes.create(IDLE);
-      expect(await output(aido, id, ["sh", "-c", "echo kept > file; cat file"])).toBe("kept\n");
-      await aido.store.execs.removeAll(id);
-      await unusedFor(aido, id, 120_000);
-      const taken: string[] = [];
-      const snapshots = {
-        destinationOf: () => "file:///operator/place",
-        takeFrom: async (
-          record: { id: string },
-          { destination = "" }: { destination?: string | undefined },
-        ) => {
-          taken.push((await aido.driver.inspect(record.id))?.state ?? "gone");
-          return { url: destination, sha256: "ab", bytes: 1, createdAt: new Date() };
-        },
+      const { id } = await aido.sandboxes.create({ ...IDLE, autoResume: true });
+      const plain = await aido.sandboxes.create(IDLE);
+      for (const one of [id, plain.id]) await aido.sandboxes.stop(one);
+      const refused = { code: "CONTAINER_NOT_RUNNING" };
+      await expect(aido.ports.dial(plain.id, 8090)).rejects.toMatchObject(refused);
+      const pty = { rows: 24, cols: 80 };
+      await expect(aido.execs.start(plain.id, { argv: ["sh"], pty, stdin: true })).rejects.toMatchObject(
+        refused,
+      );
+      // Nothing listens any more: a stop ends whatever ran.
+      await expect(aido.ports.dial(id, 8090)).rejects.toMatchObject({ code: "PORT_UNREACHABLE" });
+      expect(await aido.sandboxes.get(id)).toMatchObject({ state: "running" });
+      await aido.sandboxes.stop(id);
+      const terminal = await aido.execs.start(id, { argv: ["sh", "-c", "stty size"], pty, stdin: true });
+      expect(await aido.execs.wait(id, terminal.id)).toMatchObject({ exitCode: 0 });
+      expect(await aido.sandboxes.get(id)).toMatchObject({ state: "running" });
+    });
+
+    test("S2-60 are uploaded before they are stopped as idle, when the operator wants that", async () => {
+      const objects = await mkdtemp(join(tmpdir(), "aido-idle-objects-"));
+      const settings = {
+        "snapshot.prefix": `file://${objects}/`,
+        "reaper.snapshot": true,
+        "reaper.busyCpus": 0,
       };
-      const reaper = new SandboxReaper({
-        store: aido.store,
-        driver: aido.driver,
-        activity: aido.activity,
-        clock: new SystemClock(),
-        logger: silent,
-        sandboxes: aido.sandboxes,
-        runningExecs: async () => [],
-        busyCpus: 0,
-        snapshot: snapshotFirst(snapshots, aido.store.sandboxes),
-      });
-      expect(await reaper.reap()).toMatchObject({ idle: [id], busy: [], failed: [] });
-      expect(taken).toEqual(["running"]);
-      expect(await aido.store.sandboxes.get(id)).toMatchObject({
-        state: "stopped",
-        snapshotUrl: "file:///operator/place",
-        snapshotSha256: "ab",
-      });
-      expect(await aido.store.counters.read()).toMatchObject({ snapshots_uploaded: 1, reaped_idle: 1 });
+      try {
+        await using place = openPlace({ ...under, settings });
+        const aido = await place.open();
+        const { id } = await aido.sandboxes.create(IDLE);
+        expect(await output(aido, id, ["sh", "-c", "echo kept > file; cat file"])).toBe("kept\n");
+        await aido.store.execs.removeAll(id);
+        await unusedFor(aido, id, 120_000);
+        expect(await aido.reaper.reap()).toMatchObject({ idle: [id], busy: [], failed: [] });
+        const record = await aido.store.sandboxes.get(id);
+        expect(record).toMatchObject({
+          state: "stopped",
+          snapshotUrl: expect.stringContaining(`${objects}/${id}/`),
+          snapshotSha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+          snapshotIsStale: false,
+        });
+        expect(await aido.store.counters.read()).toMatchObject({ snapshots_uploaded: 1, reaped_idle: 1 });
+        // The container is lost: what was uploaded is what the sandbox comes back with.
+        await under.removeContainer(aido, id);
+        await aido.sandboxes.start(id);
+        expect(await output(aido, id, ["cat", "file"])).toBe("kept\n");
+        await aido.sandboxes.destroy(id);
+        expect(await readdir(join(objects, id)).catch(() => [])).toEqual([]);
+      } finally {
+        await rm(objects, { recursive: true, force: true });
+      }
     });
 
     test("are at work while a process in them computes, though nobody waits for it", async () => {
@@ -191,14 +206,6 @@ export function idleContract(under: IdleUnderTest): void {
     });
   });
 }
-
-const silent: Logger = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => silent,
-};
 
 async function unusedFor(aido: CoreAido, id: string, ms: number): Promise<void> {
   await aido.activity.flush();

@@ -33,6 +33,7 @@ export async function openSnapshotBed(env: Readonly<Record<string, string>> = {}
     stores,
     prefix: policy.prefix,
     maxBytes: config.snapshot.maxBytes,
+    store: bed.store,
     sandboxes: { resolve: () => bed.record(), resolveRunning: () => bed.record() },
     supervisors: bed.host.supervisors,
     evidence: {

@@ -1,7 +1,19 @@
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { chmod, copyFile, link, mkdir, readFile, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -243,6 +255,23 @@ test("an upload that is cancelled midway leaves nothing", async () => {
   await expect(taking).rejects.toThrow();
   const { stdout } = await run("find", [bed.objects, "-type", "f"]);
   expect(stdout).toBe("");
+});
+
+test("a restore that is cancelled midway leaves the files as they were, and nothing beside them", async () => {
+  await using bed = await openSnapshotBed();
+  for (let n = 0; n < 400; n += 1) await writeFile(join(bed.workdir, `${n}`), randomBytes(50_000));
+  const taken = await bed.snapshots.take(SANDBOX);
+  await writeFile(join(bed.workdir, "0"), "changed");
+  const before = await fingerprint(bed.workdir);
+  const names = (await readdir(bed.workdir)).length;
+  const controller = new AbortController();
+  const restoring = bed.snapshots
+    .restore(SANDBOX, taken.url, { signal: controller.signal })
+    .catch(() => "cancelled");
+  while ((await readdir(bed.workdir)).length === names) await turn();
+  controller.abort();
+  expect(await restoring).toBe("cancelled");
+  expect(await fingerprint(bed.workdir)).toBe(before);
 });
 
 test("S2-136 a snapshot goes to a real S3 server in parts and comes back", async () => {

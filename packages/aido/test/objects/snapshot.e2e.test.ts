@@ -45,7 +45,7 @@ test("S2-17 S2-136 aido snapshot keeps files in a real S3 server and puts them b
   await takesAndRestores(project, settings);
 });
 
-test("S2-60 a snapshot of a sandbox of a server is taken by the server, with the server's own credentials", async () => {
+test("S2-17 a snapshot of a sandbox of a server is taken by the server, with the server's own credentials", async () => {
   await using server = await AidoServer.start("local", settings);
   await using project = await Project.on(server.url);
   await takesAndRestores(project, {});

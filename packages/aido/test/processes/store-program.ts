@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { ClockJumps } from "../../src/core/clock-jumps.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import { EvidenceLog } from "../../src/core/evidence/evidence-log.ts";
 import type { Logger } from "../../src/core/logger.ts";
@@ -48,7 +49,8 @@ if (mode === "records") {
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 } else if (mode === "claim") {
-  const claims = new SandboxClaims({ store, clock, processes: new LinuxProcessIdentity(name) });
+  const processes = new LinuxProcessIdentity(name);
+  const claims = new SandboxClaims({ store, clock, jumps: new ClockJumps(clock), processes });
   await claims.hold("box", "launch", async () => {
     tell("held");
     await clock.sleep(600_000);

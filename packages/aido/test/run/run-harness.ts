@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { RunFile, StartRun } from "@aido/sdk";
+import type { NewRun, RunFile, StartRun } from "@aido/sdk";
 import type { EvidenceEntry, RunRecord, RunSpec, RunSummary } from "@aido/sdk/protocol";
 import { Activity } from "../../src/core/activity/activity.ts";
 import type { AwsAccess } from "../../src/core/aws/aws-access.ts";
 import { CredentialKeeper } from "../../src/core/aws/credential-keeper.ts";
 import type { Clock } from "../../src/core/clock.ts";
+import { ClockJumps } from "../../src/core/clock-jumps.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import type { Driver } from "../../src/core/driver/driver.ts";
 import { EvidenceLog } from "../../src/core/evidence/evidence-log.ts";
@@ -42,7 +43,7 @@ export interface HostFiles {
   tasks?: readonly RunFile[];
   autoDestroy?: boolean;
   implicit?: boolean;
-  launch?: boolean;
+  start?: NewRun;
 }
 
 export interface RunHostOptions {
@@ -84,6 +85,10 @@ class TestIdentity implements ProcessIdentity {
   isDead(holder: string): boolean {
     return dead.has(holder.split("#")[0] ?? holder);
   }
+
+  isAlive(holder: string): boolean {
+    return !this.isDead(holder);
+  }
 }
 
 /** One process's view: all of core on a driver and a store that other hosts may share. */
@@ -93,6 +98,7 @@ export function makeRunHost(options: RunHostOptions): RunHost {
   const { driver } = options;
   const store = isMortal ? mortal(options.store, mayGoOn) : options.store;
   const clock = options.clock ?? new SystemClock();
+  const jumps = new ClockJumps(clock);
   const dataDir = new DataDir(options.directory);
   const logger = silentLogger;
   const identity = new TestIdentity();
@@ -100,7 +106,7 @@ export function makeRunHost(options: RunHostOptions): RunHost {
   const supervisors = new Supervisors({ driver, clock, logger });
   const newId = () => randomBytes(4).toString("hex");
   const activity = new Activity({ sandboxes: store.sandboxes, clock, logger });
-  const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, logger, newId };
+  const shared = { driver, store, dataDir, evidence, supervisors, activity, clock, jumps, logger, newId };
   const { aws: access } = options;
   const aws =
     access === undefined
@@ -140,7 +146,7 @@ export function makeRunHost(options: RunHostOptions): RunHost {
         tasks: files.tasks,
         autoDestroy: files.autoDestroy,
         implicit: files.implicit,
-        launch: files.launch,
+        start: files.start,
       }),
     run: async (request) => {
       const record = await runs.start(request);

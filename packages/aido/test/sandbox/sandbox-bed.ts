@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PublicAddress } from "../../src/core/access/public-address.ts";
 import { Activity } from "../../src/core/activity/activity.ts";
+import { ClockJumps } from "../../src/core/clock-jumps.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import type { Driver } from "../../src/core/driver/driver.ts";
 import { EvidenceLog } from "../../src/core/evidence/evidence-log.ts";
@@ -15,10 +16,12 @@ import type { TierOptions } from "../../src/core/tier/tier-snapshots.ts";
 import { FakeDriver, type FakeDriverOptions } from "../../src/drivers/fake/fake-driver.ts";
 import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
 import { HandClock } from "../exec/hand-clock.ts";
+import { fakeIdentity } from "../processes/fake-presence.ts";
 
 export interface BedOptions extends FakeDriverOptions {
   overrides?: ProfileOverrides;
   tiers?: TierOptions;
+  capacity?: number;
   /** What is still read from a workspace. */
   settled?: (id: string) => Promise<void> | undefined;
 }
@@ -26,6 +29,7 @@ export interface BedOptions extends FakeDriverOptions {
 /** The sandbox service on a fake driver, a memory store and a clock that is moved by hand. */
 export function sandboxBed(options: BedOptions = {}) {
   const clock = new HandClock();
+  const jumps = new ClockJumps(clock, () => clock.passedMs());
   const driver = new FakeDriver({ clock, ...options });
   const store = new MemoryStore();
   const dataDir = new DataDir(mkdtempSync(join(tmpdir(), "aido-sandbox-")));
@@ -49,12 +53,14 @@ export function sandboxBed(options: BedOptions = {}) {
       evidence,
       supervisors: name === "p1" ? supervisors : new Supervisors({ driver: own, clock, logger }),
       activity: name === "p1" ? activity : new Activity({ sandboxes: store.sandboxes, clock, logger }),
-      processes: { self: name, isDead: (holder) => dead.has(holder.split("#")[0] ?? "") },
+      processes: fakeIdentity(name, dead),
       clock,
+      jumps,
       logger,
       newId,
       overrides: options.overrides,
       tiers: options.tiers,
+      capacity: options.capacity,
       settled: options.settled,
       address: new PublicAddress({ host: "127.0.0.1", port: 3000 }),
     });
@@ -78,10 +84,21 @@ export function sandboxBed(options: BedOptions = {}) {
     activity,
     /** As another process would have it. */
     depsOf: (name: string) => ({
-      ...{ driver, store, dataDir, evidence, supervisors, activity, clock, logger, tiers: options.tiers },
-      processes: { self: name, isDead: (holder: string) => dead.has(holder.split("#")[0] ?? "") },
+      ...{
+        driver,
+        store,
+        dataDir,
+        evidence,
+        supervisors,
+        activity,
+        clock,
+        jumps,
+        logger,
+        tiers: options.tiers,
+      },
+      processes: fakeIdentity(name, dead),
     }),
-    shared: { driver, store, dataDir, evidence, supervisors, activity, clock, logger },
+    shared: { driver, store, dataDir, evidence, supervisors, activity, clock, jumps, logger },
     async events(id: string): Promise<string[]> {
       const events: string[] = [];
       for await (const entry of evidence.read(id)) events.push(entry.event);

@@ -4,24 +4,26 @@ import { join } from "node:path";
 import { type Agents, HttpAido } from "@aido/sdk";
 import type { Hono } from "hono";
 import { apiOperations } from "../../src/compose/api-operations.ts";
+import { openMetrics } from "../../src/compose/open-metrics.ts";
+import { ownerLimits } from "../../src/compose/owner-limits.ts";
 import { wire } from "../../src/compose/wire.ts";
+import type { ImageBuilders } from "../../src/config/image-settings.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
-import type { ImageBuilders } from "../../src/config/settings.ts";
-import type { Scope } from "../../src/core/access/api-keys.ts";
+import type { KeyLimits, Scope } from "../../src/core/access/api-keys.ts";
 import { SandboxTokens } from "../../src/core/access/sandbox-tokens.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
 import { PortTokens } from "../../src/core/ports/port-tokens.ts";
 import { LinuxProcessIdentity } from "../../src/core/process-identity.ts";
 import { FakeDriver, type FakeDriverOptions } from "../../src/drivers/fake/fake-driver.ts";
+import { AddressLimiter } from "../../src/http/address-limiter.ts";
 import { createApp } from "../../src/http/app.ts";
 import { AuditTrail } from "../../src/http/audit-trail.ts";
 import { newApiKey } from "../../src/http/auth/api-key.ts";
 import { BearerAuthenticator } from "../../src/http/auth/authenticator.ts";
+import { FailedLogins } from "../../src/http/auth/failed-logins.ts";
 import type { JwtVerifier } from "../../src/http/auth/jwt-verifier.ts";
-import { HttpMetrics } from "../../src/http/metrics.ts";
 import type { Operation } from "../../src/http/operation.ts";
-import { sandboxQuota } from "../../src/http/quota.ts";
 import { TokenBuckets } from "../../src/http/rate-limiter.ts";
 import { StreamLogger } from "../../src/log/stream-logger.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
@@ -30,8 +32,11 @@ const MAX_BODY_BYTES = 1024 * 1024;
 
 export interface ApiBedOptions extends FakeDriverOptions {
   guarded?: boolean;
+  open?: boolean;
   jwt?: JwtVerifier;
   rateLimit?: number;
+  failedLogins?: number;
+  addressLimit?: number;
   maxSandboxes?: number;
   maxBodyBytes?: number;
   /** As a configuration file has them. */
@@ -105,23 +110,24 @@ export class ApiBed implements AsyncDisposable {
     const { config } = loadConfig({
       env: { XDG_CONFIG_HOME: "/nowhere", ...options.env },
       cwd: root,
-      flags: { dataDir: join(root, "data"), ...options.settings },
+      flags: {
+        dataDir: join(root, "data"),
+        "serve.maxSandboxes": options.maxSandboxes,
+        ...options.settings,
+      },
     });
     const dataDir = new DataDir(config.dataDir);
     const driver = new FakeDriver(options);
     const store = new SqliteStore(dataDir.database);
-    const aido = await wire({ config, logger, actor: "server" }, { driver, store, dataDir });
+    const limitsOf = ownerLimits(config.serve, store.apiKeys);
+    const aido = await wire({ config, logger, actor: "server", limitsOf }, { driver, store, dataDir });
     const audit = new AuditTrail(store.audit, logger);
-    const metrics = new HttpMetrics(
-      async () => ({ aido_sandboxes: 0 }),
-      () => aido.metrics(),
-    );
+    const metrics = openMetrics(aido, store, () => undefined);
     const draining = new AbortController();
     const operations = apiOperations({
       aido,
       version: "1.2.3",
-      quota: sandboxQuota(aido, options.maxSandboxes ?? 0),
-      idempotency: store.idempotency,
+      idempotency: { store: store.idempotency, processes: new LinuxProcessIdentity("http") },
       audit,
       metrics,
       tokens: new PortTokens(Buffer.alloc(32, 7)),
@@ -139,10 +145,13 @@ export class ApiBed implements AsyncDisposable {
         keys: store.apiKeys,
         jwt: options.jwt,
         required: options.guarded ?? false,
+        open: options.open ?? false,
         allowedOrigins: corsOrigins,
       }),
       sandboxTokens: new SandboxTokens(store.sandboxes),
       rateLimiter: new TokenBuckets(options.rateLimit ?? 0),
+      failedLogins: new FailedLogins(options.failedLogins ?? 0),
+      addressLimiter: new AddressLimiter(options.addressLimit),
       audit,
       metrics,
       logger,
@@ -151,7 +160,7 @@ export class ApiBed implements AsyncDisposable {
       draining: draining.signal,
     });
     const release = async () => {
-      await audit.flush();
+      await audit.close();
       metrics.close();
       await aido.close();
       rmSync(root, { recursive: true, force: true });
@@ -166,12 +175,16 @@ export class ApiBed implements AsyncDisposable {
   }
 
   /** A key as `aido key create` makes it. */
-  async key(name: string, options: { scopes?: readonly Scope[]; expiresAt?: Date } = {}): Promise<string> {
+  async key(
+    name: string,
+    options: { scopes?: readonly Scope[]; expiresAt?: Date; limits?: KeyLimits } = {},
+  ): Promise<string> {
     const { key, record } = newApiKey({
       name,
       scopes: options.scopes ?? ["read", "write"],
       now: new Date(),
       expiresAt: options.expiresAt,
+      ...(options.limits && { limits: options.limits }),
     });
     await this.store.apiKeys.insert(record);
     return key;

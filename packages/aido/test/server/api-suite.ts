@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -8,6 +8,7 @@ import { ServerBed, until } from "./server-bed.ts";
 
 const run = promisify(execFile);
 const HISTORY_SCRIPT = new URL("../../../../examples/history.sh", import.meta.url).pathname;
+const CURL_SCRIPT = new URL("curl-history.sh", import.meta.url).pathname;
 const MIB = 1024 * 1024;
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
@@ -15,6 +16,20 @@ export interface ApiSuiteOptions {
   driver: "local" | "docker";
   /** Ends a sandbox's first process behind aido's back. */
   killContainer: (bed: ServerBed, containerId: string) => Promise<void>;
+}
+
+/** The test image under a name that people use, unless it is somebody's; without a registry it could not be had. */
+async function borrowedName(name: string): Promise<AsyncDisposable> {
+  const isTaken = await run("docker", ["image", "inspect", name]).then(
+    () => true,
+    () => false,
+  );
+  if (!isTaken) await run("docker", ["tag", "aido-test:node", name]);
+  return {
+    async [Symbol.asyncDispose]() {
+      if (!isTaken) await run("docker", ["rmi", "--no-prune", name]);
+    },
+  };
 }
 
 /** The HTTP API of the built server, with real sandboxes. */
@@ -72,6 +87,30 @@ export function apiSuite({ driver, killContainer }: ApiSuiteOptions): void {
       expect(stdout).toContain('"status": "success"');
       expect(stdout.trimEnd()).toMatch(/# The program is the first version again\nVersion 1$/);
       expect((await bed.get("/api/sandbox")).json.sandboxes).toEqual([]);
+    });
+
+    test("S3-86 S3-87 S3-88 S3-89 S3-90 every documented curl call works as it is printed", async () => {
+      await using bed = await ServerBed.start({ driver });
+      await using _image = driver === "docker" ? await borrowedName("node:18-alpine") : undefined;
+      const script = readFileSync(CURL_SCRIPT, "utf8").replaceAll("http://localhost:3000", bed.url);
+      const { stdout } = await run("sh", ["-c", script]);
+      const [made, ...answers] = stdout.trimEnd().split("\n");
+      expect(made).toMatch(/^Container ID: \w+$/);
+      const [first, second, history, diff, rollback, again] = answers.map((line) => JSON.parse(line));
+      expect(first).toMatchObject({ status: "success", exitCode: 0, stdout: "Version 1\n" });
+      expect(second).toMatchObject({ status: "success", stdout: "Version 2\nNew feature added!\n" });
+      const message = "Update files for sandbox execution";
+      expect(history.history).toMatchObject([
+        { id: second.id, message, files: ["index.js"] },
+        { id: first.id, message, files: ["index.js"] },
+        { id: "unknown", message: "Initial commit" },
+      ]);
+      expect(Object.keys(diff.diff)).toEqual(["index.js"]);
+      expect(diff.diff["index.js"]).toContain(
+        '+console.log("Version 2");\n+console.log("New feature added!");\n',
+      );
+      expect(rollback).toMatchObject({ status: "success" });
+      expect(again).toMatchObject({ status: "success", stdout: "Version 1\n" });
     });
 
     test("server-sent events and offsets give each byte once", async () => {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,6 +52,49 @@ describe("what goes wrong around a server", () => {
     const [, signal] = await exited;
     expect(signal).toBe("SIGTERM");
     await running;
+  });
+
+  test("a command goes on when the connection that asked for it is dropped, and its result is there", async () => {
+    await using bed = await ServerBed.start({ driver: "local" });
+    const id = await bed.sandbox();
+    const { hostname, port } = new URL(bed.url);
+    const script = "while [ ! -e go ]; do sleep 0.02; done; echo finished";
+    const body = JSON.stringify({ containerId: id, command: ["sh", "-c", script] });
+    const socket = connect(Number(port), hostname);
+    socket.write(
+      `POST /api/sandbox/exec HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    const execs = async () => (await bed.get(`/api/sandbox/${id}/exec`)).json.execs;
+    await until("it runs", async () => (await execs()).length === 1);
+    socket.destroy();
+    const [{ id: execId }] = await execs();
+    await bed.sh(id, "touch go");
+    expect((await bed.get(`/api/sandbox/${id}/exec/${execId}?wait=20000`)).json).toMatchObject({
+      status: "success",
+      stdout: "finished\n",
+    });
+  });
+
+  test("a key that was sent to a server that died finds its command at the next one", async () => {
+    await using bed = await ServerBed.start({ driver: "local" });
+    const id = await bed.sandbox();
+    const script = "echo run >> runs; while [ ! -e go ]; do sleep 0.02; done; cat runs";
+    const ask = (command: string) =>
+      bed.call(
+        "POST",
+        "/api/sandbox/exec",
+        { containerId: id, command: ["sh", "-c", command] },
+        { "idempotency-key": "once" },
+      );
+    const broken = ask(script).catch(() => undefined);
+    await until("it runs", async () => (await bed.get(`/api/sandbox/${id}/exec`)).json.execs.length === 1);
+    await bed.kill();
+    await broken;
+    await bed.start();
+    const again = ask(script);
+    expect((await ask("true")).json.error.code).toBe("EXECUTION_CONFLICT");
+    await bed.sh(id, "touch go");
+    expect((await again).json).toMatchObject({ status: "success", stdout: "run\n" });
   });
 
   test("half a body does no harm", async () => {
@@ -127,6 +170,9 @@ describe("what goes wrong around a server", () => {
       const reply = await bed.post("/api/sandbox", { image: "host" });
       expect(reply.status).toBe(503);
       expect(reply.json.error).toMatchObject({ code: "STORE_UNAVAILABLE", hint: expect.any(String) });
+      const unready = await bed.get("/ready");
+      expect(unready.status).toBe(503);
+      expect(unready.json).toEqual({ status: "unavailable", failing: ["store"] });
       other.exec("ROLLBACK");
       expect((await bed.post("/api/sandbox", { image: "host" })).status).toBe(201);
     } finally {
@@ -140,6 +186,19 @@ describe("what goes wrong around a server", () => {
     const second = await bed.aido("serve", "--port", port);
     expect(second.code).not.toBe(0);
     expect(second.stderr).toContain("--port");
+  });
+
+  test("a command that floods its output ends at the limit and says so, in the background too", async () => {
+    await using bed = await ServerBed.start({ driver: "local", env: { AIDO_LIMITS_OUTPUT: "3m" } });
+    const id = await bed.sandbox();
+    expect((await bed.get(`/api/sandbox/${id}`)).json.limits).toMatchObject({ outputBytes: 3 * MIB });
+    const ended = await bed.sh(id, "yes");
+    expect(ended.json).toMatchObject({ status: "error", error: expect.stringContaining("output limit") });
+    await bed.sh(id, "yes", { background: true, id: "flood" });
+    const state = await bed.get(`/api/sandbox/${id}/exec/flood?wait=30000&stdoutOffset=${3 * MIB}`);
+    expect(state.json).toMatchObject({ status: "error", error: expect.stringContaining("output limit") });
+    const { size } = statSync(join(bed.dataDir, "sandboxes", id, "execs", "flood", "stdout"));
+    expect(size).toBe(3 * MIB);
   });
 
   test("a server for others needs keys", async () => {

@@ -6,9 +6,9 @@ import { ServerBed, until } from "./server-bed.ts";
 const COMMANDS = 20;
 const LINES = 120;
 
-/** What a command prints: numbered lines on both streams, some while the server is dead. */
+/** What a command prints: numbered lines on both streams, some while the server is dead. It leaves a file. */
 const script = (at: number) =>
-  `i=0; while [ $i -lt ${LINES} ]; do echo "${at} out $i"; echo "${at} err $i" >&2; i=$((i+1)); sleep 0.02; done; exit ${at}`;
+  `echo ${at} > file-${at}; i=0; while [ $i -lt ${LINES} ]; do echo "${at} out $i"; echo "${at} err $i" >&2; i=$((i+1)); sleep 0.02; done; exit ${at}`;
 
 const expected = (at: number, name: string) =>
   Array.from({ length: LINES }, (_, line) => `${at} ${name} ${line}\n`).join("");
@@ -46,6 +46,9 @@ export function restartSuite(driver: "local" | "docker"): void {
           stdout: expected(at, "out"),
           stderr: expected(at, "err"),
         });
+        const tree = await bed.get(`/api/sandbox/${containerId}/history/job-${at}/tree`);
+        expect([at, tree.status]).toEqual([at, 200]);
+        expect(tree.json.tree.map(({ path }: { path: string }) => path)).toContain(`file-${at}`);
       }
       for (const id of ids) expect((await bed.sh(id, "echo still here")).json.stdout).toBe("still here\n");
     });
@@ -53,7 +56,7 @@ export function restartSuite(driver: "local" | "docker"): void {
     test("a command that ends while no server runs has its exit code and output when one is back", async () => {
       await using bed = await ServerBed.start({ driver });
       const id = await bed.sandbox();
-      const script = `echo begun; sleep 1; echo done; exit 7; : marker-${id}`;
+      const script = `echo begun; sleep 1; echo done > made; cat made; exit 7; : marker-${id}`;
       const started = await bed.sh(id, script, { background: true, id: "job" });
       expect(started.status).toBe(202);
       await bed.kill();
@@ -62,6 +65,34 @@ export function restartSuite(driver: "local" | "docker"): void {
       await bed.start();
       const ended = await bed.get(`/api/sandbox/${id}/exec/job?wait=30000`);
       expect(ended.json).toMatchObject({ exitCode: 7, stdout: "begun\ndone\n" });
+      await bed.sh(id, "rm made", { id: "next" });
+      const { json } = await bed.get(`/api/sandbox/${id}/history`);
+      expect(json.history).toMatchObject([
+        { id: "next", files: ["made"] },
+        { id: "job", files: ["made"] },
+        { id: "unknown" },
+      ]);
+      const rolledBack = await bed.post(`/api/sandbox/${id}/rollback`, { executionId: "job" });
+      expect(rolledBack.status).toBe(200);
+      expect((await bed.sh(id, "cat made")).json.stdout).toBe("done\n");
+    });
+
+    test("a command that was answered has its entry, though the server dies with the answer", async () => {
+      await using bed = await ServerBed.start({ driver });
+      const id = await bed.sandbox();
+      for (const name of ["one", "two", "three"]) {
+        const answered = await bed.sh(id, `echo ${name} > ${name}`, { id: name });
+        await bed.kill();
+        expect(answered.status).toBe(200);
+        await bed.start();
+      }
+      const { json } = await bed.get(`/api/sandbox/${id}/history`);
+      expect(json.history).toMatchObject([
+        { id: "three", files: ["three"] },
+        { id: "two", files: ["two"] },
+        { id: "one", files: ["one"] },
+        { id: "unknown" },
+      ]);
     });
 
     test("a request that is repeated after the server's death runs once", async () => {

@@ -15,10 +15,10 @@ export class SidecarBed implements AsyncDisposable {
     this.token = token;
   }
 
-  static async open(options: ApiBedOptions = {}): Promise<SidecarBed> {
+  static async open(options: ApiBedOptions & { request?: object } = {}): Promise<SidecarBed> {
     const api = await ApiBed.open({ ...options, programs: { sh: miniShell, ...options.programs } });
     const key = options.guarded === true ? await api.key("maker") : undefined;
-    const made = await api.post("/api/sandbox", { profile: "sidecar" }, { key });
+    const made = await api.post("/api/sandbox", { profile: "sidecar", ...options.request }, { key });
     if (made.status !== 201) throw new Error(`no sandbox: ${made.text}`);
     return new SidecarBed(api, made.json.id, made.json.token);
   }

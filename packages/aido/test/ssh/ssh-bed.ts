@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { CreateSandbox } from "@aido/sdk/protocol";
 import { openSsh } from "../../src/compose/open-ssh.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
@@ -18,11 +19,11 @@ export interface Ended {
 }
 
 /** A sandbox, a server that takes SSH logins to it, and keys and clients of OpenSSH. */
-export async function sshBed(under: AidoUnderTest) {
+export async function sshBed(under: AidoUnderTest, request: CreateSandbox = {}) {
   const place = openPlace(under);
   const directory = mkdtempSync(join(tmpdir(), "aido-ssh-"));
   const aido = await place.open();
-  const { id } = await aido.sandboxes.create({ ttlMs: 300_000 });
+  const { id } = await aido.sandboxes.create({ ttlMs: 300_000, ...request });
   const { config } = loadConfig({
     env: { XDG_CONFIG_HOME: "/nowhere" },
     cwd: directory,

@@ -58,6 +58,22 @@ export function sshContract(under: AidoUnderTest): void {
       expect(stdout).toContain("istty");
     });
 
+    test("a command and a file transfer start a stopped sandbox that comes back when used, and no other", async () => {
+      await using plain = await sshBed(under);
+      await plain.aido.sandboxes.stop(plain.id);
+      expect((await plain.ssh(await plain.allowedKey(), ["true"])).code).not.toBe(0);
+      expect(await plain.aido.sandboxes.get(plain.id)).toMatchObject({ state: "stopped" });
+
+      await using bed = await sshBed(under, { autoResume: true });
+      const key = await bed.allowedKey();
+      await bed.ssh(key, ["echo kept > file"]);
+      await bed.aido.sandboxes.stop(bed.id);
+      expect(await bed.ssh(key, ["cat file"])).toMatchObject({ code: 0, stdout: "kept\n" });
+      await bed.aido.sandboxes.stop(bed.id);
+      expect(await bed.scp(key, bed.remote("file"), bed.path("copy"))).toMatchObject({ code: 0 });
+      expect(readFileSync(bed.path("copy"), "utf8")).toBe("kept\n");
+    });
+
     test("a client that goes away takes its command with it", async () => {
       await using bed = await sshBed(under);
       const key = await bed.allowedKey();

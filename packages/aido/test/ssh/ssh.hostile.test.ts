@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { loadSshLibrary } from "../../src/ssh/ssh-library.ts";
 import { output } from "../contract/aido-contract.ts";
+import { heldBytes } from "../processes/held-bytes.ts";
 import { type SshBed, sshBed } from "./ssh-bed.ts";
 
 const BYTES = 50_000_000;
@@ -123,10 +124,10 @@ describe("hostile SSH clients", () => {
       );
     });
     stream.pause();
-    const before = process.memoryUsage().arrayBuffers;
+    const before = heldBytes();
     const hasEnded = async () => (await bed.aido.execs.list(bed.id))[0]?.status;
     await expect.poll(hasEnded, { timeout: 60_000 }).toBe("exited");
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(BYTES / 2);
+    expect(heldBytes() - before).toBeLessThan(BYTES / 2);
     let sent = 0;
     stream.on("data", (chunk: Buffer) => {
       sent += chunk.length;

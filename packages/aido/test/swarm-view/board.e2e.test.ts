@@ -88,6 +88,7 @@ test("Ctrl-C twice ends it at once and gives the terminal back", async () => {
   await play(terminal, "busy");
   await terminal.until((screen) => screen.startsWith("swarm"));
   await terminal.press("C-c");
+  await terminal.untilAsked();
   await terminal.press("C-c");
   await expect.poll(() => terminalState(terminal), { timeout: 10_000 }).toEqual(AS_IT_WAS);
   expect(await terminal.until((text) => text.includes(PROMPT_BEFORE))).toContain(PROMPT_BEFORE);

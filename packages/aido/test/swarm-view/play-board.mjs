@@ -25,7 +25,7 @@ for (const event of swarm.events) view.show(event);
 const finish = new Promise((resolve) => process.on("SIGUSR1", resolve));
 process.on("SIGUSR2", () => process.exit(3));
 // As a command does: the first Ctrl-C asks for an end, which never comes here, and the second one ends the process.
-forwardSignals(signals, () => undefined);
+forwardSignals(signals, () => writeFileSync(`${pidFile}.asked`, ""));
 const alive = setInterval(() => undefined, 1000);
 writeFileSync(pidFile, String(process.pid));
 await finish;

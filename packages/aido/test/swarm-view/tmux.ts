@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -85,6 +86,11 @@ export class Tmux implements AsyncDisposable {
     let pid = 0;
     await expect.poll(async () => (pid = await this.#pid()), WAIT).toBeGreaterThan(0);
     process.kill(pid, name);
+  }
+
+  /** Resolves when the program has heard of a first Ctrl-C: the kernel makes one of two signals that come before it looks. */
+  async untilAsked(): Promise<void> {
+    await expect.poll(() => existsSync(`${this.pidFile}.asked`), WAIT).toBe(true);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

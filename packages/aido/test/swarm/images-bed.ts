@@ -33,8 +33,8 @@ export class ImagesBed implements AsyncDisposable {
     this.env = env;
   }
 
-  static async start(): Promise<ImagesBed> {
-    const engine = await OwnEngine.start();
+  static async start(engineConfig: object = {}): Promise<ImagesBed> {
+    const engine = await OwnEngine.start(engineConfig);
     const directory = mkdtempSync(join(tmpdir(), "aido-swarm-images-"));
     const { AIDO_TEST_CACHE, XDG_CACHE_HOME, PATH = "" } = process.env;
     const cache = AIDO_TEST_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), ".cache"), "aido-test");

@@ -109,6 +109,50 @@ test("S1-3 S1-11 S1-13 S1-14 S1-15 S1-22 the template's image has the source, it
   expect(await bed.docker("inspect", "--format", label, made.image)).toBe(made.checksum);
 });
 
+const DEP = {
+  "dep/package.json": '{"name":"dep","version":"1.0.0","main":"index.js"}',
+  "dep/index.js": "module.exports = 'from a lock file';\n",
+};
+const PNPM_LOCK = `lockfileVersion: '9.0'
+settings:
+  autoInstallPeers: true
+  excludeLinksFromLockfile: false
+importers:
+  .:
+    dependencies:
+      dep:
+        specifier: file:dep
+        version: file:dep
+packages:
+  dep@file:dep:
+    resolution: {directory: dep, type: directory}
+snapshots:
+  dep@file:dep: {}
+`;
+const YARN_LOCK = '# yarn lockfile v1\n\n\n"dep@file:dep":\n  version "1.0.0"\n';
+
+test.each([
+  ["pnpm", "pnpm-lock.yaml", PNPM_LOCK],
+  ["yarn", "yarn.lock", YARN_LOCK],
+])("S1-15 %s installs what its lock file asks for", async (kind, file, lock) => {
+  const git = makeProject(`with-${kind}`, { ...DEP, "package.json": JSON.stringify(SHOP), [file]: lock });
+  const made = await bed.images.ensureProject({ project: git.project });
+  expect(made.madeFrom).toEqual([file]);
+  expect(await bed.run(made.image, "node -p 'require(`dep`)'")).toBe("from a lock file");
+});
+
+test("S1-15 a project that wants another yarn than the image's is told what its own Dockerfile needs", async () => {
+  const wanting = JSON.stringify({ ...SHOP, packageManager: "yarn@4.9.1" });
+  const git = makeProject("new-yarn", { ...DEP, "package.json": wanting, "yarn.lock": YARN_LOCK });
+  await expect(bed.images.ensureProject({ project: git.project })).rejects.toMatchObject({
+    code: "IMAGE_BUILD_FAILED",
+    message: expect.stringContaining("This project wants a yarn from version 2 on"),
+    hint: expect.stringMatching(
+      /^A \.aimi\/Dockerfile\.sandbox .*\nFROM aimi-sandbox:base\nUSER root\nRUN corepack enable/,
+    ),
+  });
+});
+
 test("S1-16 S1-21 an image is made again only when something changed, and the one before it goes", async () => {
   const git = makeProject("again", { "a.txt": "1\n" });
   const ensure = async () => await bed.images.ensureProject({ project: git.project });

@@ -105,6 +105,26 @@ export function workersContract(make: () => Promise<WorkersBed>): void {
       expect(await workers.status(name)).toMatchObject({ swarmState: "failed", exitCode: 3 });
     });
 
+    test("that has ended takes another adapter in the same container, as often as it is asked for", async () => {
+      await using bed = await make();
+      const { workers, name } = bed;
+      const { containerId } = await workers.create(requestOf(bed));
+      await workers.startAdapter(name, startOf("fail"));
+      await hear(workers, name);
+      for (const _ of ["again", "and again"]) {
+        expect(await workers.restart(name)).toBe(containerId);
+        expect(await (await bed.another()).restart(name)).toBe(containerId);
+        expect(await workers.status(name)).toMatchObject({ exists: true, swarmState: "pending" });
+        await expect(hear(workers, name)).rejects.toMatchObject({ code: "EXECUTION_NOT_FOUND" });
+        await workers.startAdapter(name, startOf("echo"));
+        expect(await hear(workers, name)).toMatchObject({
+          stdout: `${JSON.stringify(TASK)}\n`,
+          end: { exitCode: 0 },
+        });
+        expect(await workers.status(name)).toMatchObject({ swarmState: "completed", containerId });
+      }
+    });
+
     test("is listed as long as it is there", async () => {
       await using bed = await make();
       const { workers, name } = bed;

@@ -14,6 +14,8 @@ export function settingsOf(dataDir: string, driver: string, agentPath: string, s
       SANDBOX_GC_WARM_RETENTION: "0",
       SANDBOX_GC_COLD_RETENTION: "0",
       SANDBOX_SNAPSHOT_AUTO_COMMIT: "true",
+      AIDO_REAPER_SNAPSHOT: "true",
+      AIDO_REAPER_BUSY_CPUS: "0",
       ...(s3 === ""
         ? { SANDBOX_SNAPSHOT_DESTINATION_PREFIX: `file://${join(dataDir, "objects")}/` }
         : {

@@ -22,6 +22,16 @@ const STEPS = [
   { action: "start", from: "cold" },
   { action: "destroy", from: "cold" },
 ] as const;
+/** An idle stop uploads first. */
+const MORE_STEPS = [
+  { action: "reap", from: "running" },
+  { action: "destroy", from: "running" },
+  { action: "destroy", from: "hot" },
+  { action: "destroy", from: "warm" },
+] as const;
+
+/** Nothing is idle unless it is made so. */
+const IDLE_MS = 3_600_000;
 
 /** Kills the process that moves a sandbox before and after every change it makes, and looks what the next one finds. */
 export function deathSuite(
@@ -42,7 +52,7 @@ export function deathSuite(
     await s3?.[Symbol.asyncDispose]();
   });
 
-  test.each(STEPS)(
+  test.each(driver === "local" ? [...STEPS, ...MORE_STEPS] : STEPS)(
     `on ${where} a process killed anywhere in $action from $from loses and doubles nothing`,
     { timeout: 300_000 },
     async ({ action, from }) => {
@@ -95,7 +105,7 @@ export function deathSuite(
 }
 
 async function prepare(aido: CoreAido, image: string, from: string): Promise<string> {
-  const { id } = await aido.sandboxes.create({ image, workdir: "/work" });
+  const { id } = await aido.sandboxes.create({ image, workdir: "/work", idleTimeoutMs: IDLE_MS });
   await aido.files.write(id, "kept", Buffer.from("files"));
   if (from !== "running") await aido.sandboxes.stop(id, { graceMs: 0 });
   if (from === "warm" || from === "cold") await aido.gc.collect();

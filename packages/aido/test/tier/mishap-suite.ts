@@ -120,6 +120,31 @@ export function mishapSuite(driver: "docker" | "local", image: string): void {
     const keyOf = async (aido: CoreAido, id: string) =>
       new URL((await aido.store.sandboxes.get(id))?.snapshotUrl ?? "").pathname.slice(1);
 
+    test.each(["hot", "warm", "cold"] as const)(
+      "a sandbox that is destroyed in tier %s takes its container, its image and its object with it",
+      async (tier) => {
+        await using place = await make();
+        const aido = await place.open();
+        const id = await place.stopped(aido, tier);
+        expect(await s3.objects()).toHaveLength(tier === "cold" ? 1 : 0);
+        await (await place.open()).sandboxes.destroy(id);
+        await place.expectNothingLeft(aido);
+        expect(await s3.objects()).toEqual([]);
+        expect(await aido.store.sandboxes.get(id)).toMatchObject({ state: "deleted", tier: undefined });
+        expect((await aido.evidence.verify(id)).every(({ ok }) => ok)).toBe(true);
+      },
+    );
+
+    test("a snapshot that was asked for goes with its sandbox", async () => {
+      await using place = await make();
+      const aido = await place.open();
+      const { id } = await aido.sandboxes.create({ image: place.image, workdir: "/work" });
+      await aido.snapshots.take(id);
+      expect(await s3.objects()).toHaveLength(1);
+      await aido.sandboxes.destroy(id);
+      expect(await s3.objects()).toEqual([]);
+    });
+
     test("an upload that is cut midway leaves the image, and the next collection does it", async () => {
       await using place = await make();
       await using proxy = await TcpProxy.to({ host: "127.0.0.1", port: s3.port });

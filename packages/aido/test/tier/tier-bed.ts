@@ -17,7 +17,7 @@ export class FakeSnapshots implements TierSnapshots {
   hasOwnPlace = true;
   driver: FakeDriver | undefined;
   /** Called while an upload or a restore is on its way. */
-  during: () => Promise<void> = async () => undefined;
+  during: (record: SandboxRecord) => Promise<void> = async () => undefined;
 
   ownPlace({ id, snapshotDestination }: SandboxRecord): string | undefined {
     return snapshotDestination === undefined && this.hasOwnPlace ? `${PREFIX}${id}/snapshot` : undefined;
@@ -25,7 +25,7 @@ export class FakeSnapshots implements TierSnapshots {
 
   async upload(record: SandboxRecord): Promise<{ url: string; sha256: string }> {
     const content = await this.driver?.files(record.id).readFile(record.workdir, "kept");
-    await this.during();
+    await this.during(record);
     this.#maybeFail();
     const url = record.snapshotDestination ?? `${PREFIX}${record.id}/snapshot`;
     this.objects.set(url, String(content));
@@ -33,7 +33,7 @@ export class FakeSnapshots implements TierSnapshots {
   }
 
   async restore(record: SandboxRecord): Promise<void> {
-    await this.during();
+    await this.during(record);
     this.#maybeFail();
     const content = this.objects.get(record.snapshotUrl ?? "");
     if (content === undefined) throw new AidoError("OBJECT_NOT_FOUND", "There is no such object");

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openAido } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
+import { SandboxTokens } from "../../src/core/access/sandbox-tokens.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
 import { SystemClock } from "../../src/core/system-clock.ts";
 import { S3Server } from "../backends/s3-server.ts";
@@ -51,28 +52,42 @@ export function tierSuite(driver: "docker" | "local", image: string): void {
       return Buffer.concat(chunks).toString();
     };
     try {
-      const { id } = await aido.sandboxes.create({ image, workdir: "/work" });
+      const { id, token = "" } = await aido.sandboxes.create({ profile: "sidecar", image, workdir: "/work" });
       await sh(id, FILL);
       const before = await sh(id, SHOW);
       expect(before).toContain("640");
-      const token = (await aido.store.sandboxes.get(id))?.supervisorToken;
+      const supervisorToken = (await aido.store.sandboxes.get(id))?.supervisorToken;
+      /** What opens its sidecar API, and nothing else does. */
+      const opens = async () => {
+        const tokens = new SandboxTokens(aido.store.sandboxes);
+        const wrong = token.replace(/^./, (first) => (first === "0" ? "1" : "0"));
+        return [await tokens.verify(id, token), await tokens.verify(id, wrong)];
+      };
+      const isIn = async (tier: string) => {
+        expect(await aido.sandboxes.get(id)).toMatchObject({ state: "stopped", tier });
+        expect(await opens()).toEqual([true, false]);
+      };
       const comesBack = async () => {
         expect(await aido.sandboxes.start(id)).toMatchObject({ id, state: "running", tier: undefined });
         expect(await sh(id, SHOW)).toBe(before);
-        expect((await aido.store.sandboxes.get(id))?.supervisorToken).toBe(token);
+        expect((await aido.store.sandboxes.get(id))?.supervisorToken).toBe(supervisorToken);
+        expect(await opens()).toEqual([true, false]);
       };
+      expect(await opens()).toEqual([true, false]);
       await aido.sandboxes.stop(id);
-      expect(await aido.sandboxes.get(id)).toMatchObject({ state: "stopped", tier: "hot" });
+      await isIn("hot");
       await comesBack();
       await aido.sandboxes.stop(id);
       expect(await aido.gc.collect()).toMatchObject({ warmed: [], failed: [] });
       expect(await (await later(1)).gc.collect()).toMatchObject({ warmed: [id], failed: [] });
       expect(await aido.driver.list()).toEqual([]);
+      await isIn("warm");
       await comesBack();
       await aido.sandboxes.stop(id);
       expect(await (await later(1)).gc.collect()).toMatchObject({ warmed: [id], failed: [] });
       expect(await (await later(2)).gc.collect()).toMatchObject({ cooled: [id], failed: [] });
-      expect(await aido.sandboxes.get(id)).toMatchObject({ state: "stopped", tier: "cold" });
+      await isIn("cold");
+      expect(await s3.objects()).toHaveLength(1);
       expect(await aido.driver.list()).toEqual([]);
       expect(await aido.driver.committedImages()).toEqual([]);
       await comesBack();
@@ -81,7 +96,9 @@ export function tierSuite(driver: "docker" | "local", image: string): void {
       await aido.sandboxes.destroy(id);
       expect(await aido.driver.list()).toEqual([]);
       expect(await aido.driver.committedImages()).toEqual([]);
+      expect(await s3.objects()).toEqual([]);
       expect(await aido.store.sandboxes.get(id)).toMatchObject({ state: "deleted", tier: undefined });
+      expect(await opens()).toEqual([false, false]);
       expect((await aido.evidence.verify(id)).every(({ ok }) => ok)).toBe(true);
       expect(await aido.store.counters.read()).toMatchObject({ snapshots_uploaded: 1, gc_images_removed: 1 });
     } finally {

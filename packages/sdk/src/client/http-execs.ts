@@ -1,4 +1,4 @@
-import type { Execs } from "../aido.ts";
+import type { ExecPage, Execs } from "../aido.ts";
 import type {
   ErrorBody,
   ExecInfo,
@@ -59,8 +59,9 @@ export class HttpExecs implements Execs {
     return this.#state(sandbox, execId, 0);
   }
 
-  async list(sandbox: string): Promise<readonly ExecInfo[]> {
+  async list(sandbox: string, { limit, before }: ExecPage = {}): Promise<readonly ExecInfo[]> {
     const reply = await this.#transport.json<{ execs: ExecStateReply[] }>(base(sandbox), {
+      query: { limit, before },
       repeatable: true,
     });
     return reply.execs.map(toExecInfo);
@@ -118,8 +119,9 @@ export class HttpExecs implements Execs {
     throw lostServer(url, undefined);
   }
 
-  async closeStdin(sandbox: string, execId: string): Promise<void> {
-    await this.#transport.json(one(sandbox, execId, "/stdin"), { method: "POST", query: { close: true } });
+  async closeStdin(sandbox: string, execId: string, signal?: AbortSignal): Promise<void> {
+    const query = { close: true };
+    await this.#transport.json(one(sandbox, execId, "/stdin"), { method: "POST", query, signal });
   }
 
   async resize(sandbox: string, execId: string, size: TerminalSize): Promise<void> {

@@ -37,10 +37,9 @@ export class HttpFiles implements Files {
     });
   }
 
-  async stat(sandbox: string, path: string): Promise<FileInfo> {
-    return toFileInfo(
-      await this.#transport.json<FileReply>(at(sandbox, "/stat"), { query: { path }, repeatable: true }),
-    );
+  async stat(sandbox: string, path: string, signal?: AbortSignal): Promise<FileInfo> {
+    const call = { query: { path }, repeatable: true, signal };
+    return toFileInfo(await this.#transport.json<FileReply>(at(sandbox, "/stat"), call));
   }
 
   async list(
@@ -54,16 +53,16 @@ export class HttpFiles implements Files {
     return reply.files.map(toFileInfo);
   }
 
-  async move(sandbox: string, from: string, to: string): Promise<void> {
-    await this.#transport.json(at(sandbox, "/move"), { method: "POST", json: { from, to } });
+  async move(sandbox: string, from: string, to: string, signal?: AbortSignal): Promise<void> {
+    await this.#transport.json(at(sandbox, "/move"), { method: "POST", json: { from, to }, signal });
   }
 
-  async remove(sandbox: string, path: string): Promise<void> {
-    await this.#transport.json(at(sandbox), { method: "DELETE", query: { path } });
+  async remove(sandbox: string, path: string, signal?: AbortSignal): Promise<void> {
+    await this.#transport.json(at(sandbox), { method: "DELETE", query: { path }, signal });
   }
 
-  async mkdir(sandbox: string, path: string): Promise<void> {
-    await this.#transport.json(at(sandbox, "/mkdir"), { method: "POST", json: { path } });
+  async mkdir(sandbox: string, path: string, signal?: AbortSignal): Promise<void> {
+    await this.#transport.json(at(sandbox, "/mkdir"), { method: "POST", json: { path }, signal });
   }
 
   async *watch(sandbox: string, path: string, signal?: AbortSignal): AsyncGenerator<FileEvent> {

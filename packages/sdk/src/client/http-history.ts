@@ -1,4 +1,4 @@
-import type { History, HistoryEntry, HistoryFile } from "../history.ts";
+import type { History, HistoryEntry, HistoryFile, HistoryPage } from "../history.ts";
 import type { Transport } from "./transport.ts";
 
 const at = (sandbox: string, verb: string): string => `/api/sandbox/${encodeURIComponent(sandbox)}/${verb}`;
@@ -9,6 +9,7 @@ interface EntryReply {
   timestamp: string;
   message: string;
   files: string[];
+  truncated?: boolean;
 }
 
 export class HttpHistory implements History {
@@ -18,13 +19,10 @@ export class HttpHistory implements History {
     this.#transport = transport;
   }
 
-  async list(
-    sandbox: string,
-    options: { limit?: number; signal?: AbortSignal } = {},
-  ): Promise<readonly HistoryEntry[]> {
+  async list(sandbox: string, { limit, before, signal }: HistoryPage = {}): Promise<readonly HistoryEntry[]> {
     const reply = await this.#transport.json<{ history: EntryReply[] }>(at(sandbox, "history"), {
-      query: { limit: options.limit },
-      signal: options.signal,
+      query: { limit, before },
+      signal,
       repeatable: true,
     });
     return reply.history.map(toEntry);

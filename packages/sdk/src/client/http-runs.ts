@@ -30,9 +30,15 @@ export class HttpRuns implements Runs {
   }
 
   async up(request: UpRequest, options: RunOptions = {}): Promise<RunRecord> {
-    const { inputs, tasks = [], ...rest } = request;
-    const body = { ...rest, inputs: inputs.map(named), tasks: tasks.map(named) };
-    return this.#send(PATH, body, [...inputs, ...tasks], options);
+    const { inputs, tasks = [], start, ...rest } = request;
+    const started = start?.task === undefined ? [] : [start.task];
+    const body = {
+      ...rest,
+      inputs: inputs.map(named),
+      tasks: tasks.map(named),
+      ...(start === undefined ? {} : { start: { ...start, task: start.task && named(start.task) } }),
+    };
+    return this.#send(PATH, body, [...inputs, ...tasks, ...started], options);
   }
 
   async start(request: StartRun, options: RunOptions = {}): Promise<RunRecord> {

@@ -1,6 +1,6 @@
 import type { WorkflowCreateRequest, WorkflowInfo, WorkflowRunInfo } from "../protocol/index.ts";
 import type { WorkflowReply, WorkflowRunReply } from "../schemas/index.ts";
-import type { Workflows } from "../workflows.ts";
+import type { ListWorkflows, Workflows } from "../workflows.ts";
 import type { HttpJobs } from "./http-jobs.ts";
 import type { Transport } from "./transport.ts";
 
@@ -20,8 +20,13 @@ export class HttpWorkflows implements Workflows {
     return this.#jobs.run("WORKFLOW_CREATE", request);
   }
 
-  async list(): Promise<readonly WorkflowInfo[]> {
-    const reply = await this.#transport.json<{ workflows: WorkflowReply[] }>(PATH, { repeatable: true });
+  async list(options: ListWorkflows = {}): Promise<readonly WorkflowInfo[]> {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(options)) {
+      if (value !== undefined) query.set(name, String(value));
+    }
+    const path = query.size === 0 ? PATH : `${PATH}?${query}`;
+    const reply = await this.#transport.json<{ workflows: WorkflowReply[] }>(path, { repeatable: true });
     return reply.workflows.map(toInfo);
   }
 

@@ -1,4 +1,4 @@
-import type { History, HistoryEntry, HistoryFile } from "../history.ts";
+import type { History, HistoryEntry, HistoryFile, HistoryPage } from "../history.ts";
 
 /** The workspace of one sandbox as it was after each exec. */
 export class SandboxHistory {
@@ -11,7 +11,7 @@ export class SandboxHistory {
   }
 
   /** Newest first. */
-  list(options: { limit?: number } = {}): Promise<readonly HistoryEntry[]> {
+  list(options: HistoryPage = {}): Promise<readonly HistoryEntry[]> {
     return this.#history.list(this.#sandbox, options);
   }
 

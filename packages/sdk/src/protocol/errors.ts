@@ -83,6 +83,7 @@ export const ERROR_CODES = {
   GIT_HISTORY_FAILED: "internal",
   GIT_DIFF_FAILED: "internal",
   GIT_ROLLBACK_FAILED: "internal",
+  HISTORY_FULL: "conflict",
   EVIDENCE_BROKEN: "conflict",
   // objects and snapshots
   OBJECT_NOT_FOUND: "not_found",

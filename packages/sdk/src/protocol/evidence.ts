@@ -12,7 +12,7 @@ export interface EvidenceEntry {
 
 export interface EvidenceProblem {
   line: number;
-  problem: "changed" | "removed" | "reordered" | "unreadable" | "truncated";
+  problem: "changed" | "removed" | "reordered" | "unreadable" | "truncated" | "unwritten";
   message: string;
 }
 

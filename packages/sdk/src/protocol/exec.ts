@@ -23,6 +23,8 @@ export interface ExecRequest {
   argv: readonly string[];
   /** Chosen by the caller: the same id twice runs once. */
   id?: string | undefined;
+  /** Of all that was asked for, files and input included: the same id with another one is refused. The server sets it. */
+  fingerprint?: string | undefined;
   env?: Readonly<Record<string, string>> | undefined;
   /** Relative to the sandbox's workdir, or absolute inside the sandbox. */
   cwd?: string | undefined;

@@ -10,3 +10,4 @@ export * from "./permissions.ts";
 export * from "./run.ts";
 export * from "./sandbox.ts";
 export * from "./workflow.ts";
+export * from "./workflow-config.ts";

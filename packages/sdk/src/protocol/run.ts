@@ -12,6 +12,9 @@ export const RUNTIME_IMAGES = {
 } as const;
 export type RuntimeName = keyof typeof RUNTIME_IMAGES;
 
+/** Each is compared with every file that a task leaves. */
+export const MAX_DECLARED_OUTPUTS = 100;
+
 /** What a `sandbox.yaml` says, with its units converted. */
 export interface RunSpec {
   name: string;

@@ -70,7 +70,7 @@ export interface CreateSandbox {
   autoResume?: boolean | undefined;
   /** Name of a workspace to have as its working directory; it outlives the sandbox, and is made when it is new. */
   workspace?: string | undefined;
-  /** Address of the object that its snapshots go to instead of the operator's place; aido never removes it. */
+  /** Beneath this address its snapshots go, as `<id>/snapshot…`, instead of the operator's place; aido never removes them. */
   snapshotDestination?: string | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
   /** What it may do outside, as far as the operator allows it. */

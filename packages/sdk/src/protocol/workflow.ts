@@ -1,4 +1,5 @@
 import type { TaskResult } from "./job-results.ts";
+import type { WorkflowConfig } from "./workflow-config.ts";
 
 export type WorkflowStep = AgentStep | CommandStep;
 
@@ -95,6 +96,8 @@ export interface WorkflowCreated {
   workflowId: number;
   status: "active";
   nextRunAt: string | null;
+  /** What it was made from, for whoever keeps a registry of workflows. */
+  config: WorkflowConfig;
 }
 export interface WorkflowExecution {
   workflowId: number;

@@ -60,6 +60,11 @@ export const execReply = execState.extend({
 });
 export type ExecReply = z.infer<typeof execReply>;
 
+export const execListQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(1000).optional(),
+  /** Only commands started before the one with this id: the last of the page before. */
+  before: execId.optional(),
+});
 export const execListReply = z.object({ execs: z.array(execState) });
 
 export const execOutputQuery = z.strictObject({

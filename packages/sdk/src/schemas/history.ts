@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { execId } from "./values.ts";
 
 /** Newest first; the first entry of a workspace has id `unknown` and message `Initial commit`. */
 export const historyEntry = z.object({
@@ -7,8 +8,13 @@ export const historyEntry = z.object({
   timestamp: z.string(),
   message: z.string(),
   files: z.array(z.string()),
+  truncated: z.boolean().optional(),
 });
-export const historyQuery = z.strictObject({ limit: z.coerce.number().int().min(1).max(1000).optional() });
+export const historyQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(1000).optional(),
+  /** Only entries before the one with this id: the last of the page before. */
+  before: execId.optional(),
+});
 export const historyReply = z.object({ history: z.array(historyEntry) });
 export const diffBody = z.strictObject({
   fromExecId: z.string().min(1).max(64),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MAX_DECLARED_OUTPUTS } from "../protocol/run.ts";
 import { ISOLATIONS, NETWORKS } from "../protocol/sandbox.ts";
 import { limits, MAX_TIMEOUT_MS } from "./sandbox.ts";
 import {
@@ -34,7 +35,7 @@ export const runSpec = z.strictObject({
   runtime: z.string().min(1).max(255),
   ttlMs: life,
   inputs: z.array(filePath).max(MAX_FILES),
-  outputs: z.array(filePath).max(MAX_FILES),
+  outputs: z.array(filePath).max(MAX_DECLARED_OUTPUTS),
   limits,
   timeoutMs: life,
   env: environment,
@@ -43,7 +44,16 @@ export const runSpec = z.strictObject({
   steps: z.array(step).max(MAX_STEPS),
 });
 
-/** First frame of the body that makes a sandbox for runs; the content of `inputs` and then of `tasks` follows. */
+const newRun = z.strictObject({
+  task: file.optional(),
+  hostNetwork: z.boolean().optional(),
+  privileged: z.boolean().optional(),
+});
+
+/**
+ * First frame of the body that makes a sandbox for runs; the content of `inputs`, then of `tasks`, then of the task
+ * that is to be started follows.
+ */
 export const upBody = z.strictObject({
   spec: runSpec,
   specText: z.string().max(1024 * 1024),
@@ -51,18 +61,15 @@ export const upBody = z.strictObject({
   tasks: z.array(file).max(MAX_STEPS),
   autoDestroy: z.boolean().optional(),
   implicit: z.boolean().optional(),
-  launch: z.boolean().optional(),
+  start: newRun.optional(),
   isolation: z.enum(ISOLATIONS).optional(),
   labels: labels.optional(),
 });
 
 /** First frame of the body that starts a run; the content of `task` follows if there is one. */
-export const startRunBody = z.strictObject({
+export const startRunBody = newRun.extend({
   sandbox: sandboxReference.optional(),
-  task: file.optional(),
   autoDestroy: z.boolean().optional(),
-  hostNetwork: z.boolean().optional(),
-  privileged: z.boolean().optional(),
 });
 
 export const runWaitQuery = z.strictObject({

@@ -17,7 +17,7 @@ export const environment = z.record(
 /** As it can stand in a header. */
 export const sandboxToken = z
   .string()
-  .regex(/^[\x21-\x7e]{1,256}$/, "1 to 256 visible characters of ASCII, without spaces");
+  .regex(/^[\x21-\x7e]{16,256}$/, "16 to 256 visible characters of ASCII, without spaces");
 export const labels = z.record(z.string().min(1).max(128), z.string().max(1024));
 export const argv = z
   .array(z.string().regex(/^[^\0]*$/, "must not contain NUL"))

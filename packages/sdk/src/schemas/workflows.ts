@@ -130,6 +130,11 @@ export const workflowReply = z.object({
   nextRunAt: date.optional(),
 });
 export type WorkflowReply = z.infer<typeof workflowReply>;
+export const workflowListQuery = z.strictObject({
+  activeOnly: z.enum(["true", "false"]).optional(),
+  limit: z.coerce.number().int().min(1).max(1000).optional(),
+  before: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
+});
 export const workflowListReply = z.object({ workflows: z.array(workflowReply) });
 
 const taskReply = z.object({

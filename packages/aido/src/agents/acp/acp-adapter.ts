@@ -1,6 +1,12 @@
 import type { PromptResponse } from "@agentclientprotocol/sdk";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
-import type { AgentAdapter, AgentOutcome, AgentPlace, AgentTurn } from "../../core/agent/agent-adapter.ts";
+import {
+  type AgentAdapter,
+  type AgentOutcome,
+  type AgentPlace,
+  type AgentTurn,
+  TURNS_USED_UP,
+} from "../../core/agent/agent-adapter.ts";
 import { argvOf } from "../../core/agent/fill-argv.ts";
 import { orAborted } from "../../core/supervisor/time-limit.ts";
 import { choosePermission } from "./choose-permission.ts";
@@ -15,7 +21,7 @@ const LEAVE_MS = 2_000;
 /** Why a prompt can end without being done. */
 const UNDONE: Readonly<Record<string, string>> = {
   max_tokens: "The agent's model reached its limit of tokens",
-  max_turn_requests: "The agent used up its turns before it was done",
+  max_turn_requests: TURNS_USED_UP,
   refusal: "The agent refuses to go on",
   cancelled: "The agent was cancelled",
 };

@@ -1,6 +1,12 @@
 import type { AgentUsage } from "@aido/sdk/protocol";
 import { AidoError } from "@aido/sdk/protocol";
-import type { AgentAdapter, AgentOutcome, AgentPlace, AgentTurn } from "../../core/agent/agent-adapter.ts";
+import {
+  type AgentAdapter,
+  type AgentOutcome,
+  type AgentPlace,
+  type AgentTurn,
+  TURNS_USED_UP,
+} from "../../core/agent/agent-adapter.ts";
 import { asCount, asObject, boundedLines, parseObject } from "../../core/agent/bounded-lines.ts";
 import { argvOf } from "../../core/agent/fill-argv.ts";
 
@@ -79,6 +85,7 @@ class ClaudeReader {
   }
 
   async #assistant(message: Json): Promise<void> {
+    if (!this.#usage.has(String(message["id"]))) this.#place.countTurn();
     for (const part of contentOf(message)) {
       if (part["type"] === "text" && typeof part["text"] === "string") {
         this.#parts += 1;
@@ -92,7 +99,6 @@ class ClaudeReader {
       }
     }
     const usage = asObject(message["usage"]);
-    if (!this.#usage.has(String(message["id"]))) this.#place.countTurn();
     if (usage === undefined || this.#usage.size >= MAX_REMEMBERED) return;
     this.#usage.set(String(message["id"]), toUsage(usage));
     await this.#place.emit({ type: "usage", usage: sum(this.#usage.values()) });
@@ -148,7 +154,7 @@ function sum(usages: Iterable<AgentUsage>): AgentUsage {
 }
 
 function explain(event: Json, said: string | undefined): string {
-  if (event["subtype"] === "error_max_turns") return "The agent used up its turns before it was done";
+  if (event["subtype"] === "error_max_turns") return TURNS_USED_UP;
   const errors = Array.isArray(event["errors"])
     ? event["errors"].filter((one) => typeof one === "string")
     : [];

@@ -17,7 +17,7 @@ export async function feedStdin(
       if (signal.aborted) return;
       await execs.writeStdin(exec.sandboxId, exec.id, chunk, signal);
     }
-    if (!signal.aborted) await execs.closeStdin(exec.sandboxId, exec.id);
+    if (!signal.aborted) await execs.closeStdin(exec.sandboxId, exec.id, signal);
   } catch (thrown) {
     if (!signal.aborted && !isGone(thrown)) throw thrown;
   }

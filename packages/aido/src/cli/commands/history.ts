@@ -67,7 +67,11 @@ function columns(now: Date): Column<HistoryEntry>[] {
     { title: "EXEC", value: ({ execId }) => execId },
     { title: "COMMIT", value: ({ commitId }) => commitId.slice(0, 10) },
     { title: "WHEN", value: ({ at }) => formatAge(at, now) },
-    { title: "FILES", value: ({ files }) => String(files.length), align: "right" },
+    {
+      title: "FILES",
+      value: ({ files, truncated }) => `${files.length}${truncated === true ? "+" : ""}`,
+      align: "right",
+    },
     { title: "WHAT", value: ({ message }) => message.split("\n")[0] ?? "", flexible: true },
   ];
 }

@@ -1,7 +1,16 @@
 import { AidoError } from "@aido/sdk/protocol";
-import { type ApiKeyRecord, type ApiKeys, SCOPES, type Scope } from "../../core/access/api-keys.ts";
+import {
+  type ApiKeyRecord,
+  type ApiKeys,
+  type KeyLimits,
+  SCOPES,
+  type Scope,
+} from "../../core/access/api-keys.ts";
 import type { CliContext } from "../context.ts";
+import { parseBytes } from "../options/bytes.ts";
 import { parseDuration } from "../options/duration.ts";
+import { parseNumber } from "../options/numbers.ts";
+import { formatBytes } from "../output/format.ts";
 import { printResult } from "../output/print.ts";
 import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
@@ -9,7 +18,13 @@ import { table } from "../output/table.ts";
 export interface CreateKeyOptions {
   scope?: string[];
   expires?: string;
+  maxSandboxes?: string;
+  maxCpus?: string;
+  maxMemory?: string;
+  rateLimit?: string;
 }
+
+const MOST = 1_000_000;
 
 /** Shown once: only its hash is kept. */
 export async function createKey(
@@ -22,7 +37,7 @@ export async function createKey(
   const now = context.now();
   const expiresAt = lifeMs === undefined ? undefined : new Date(now.getTime() + lifeMs);
   const { newApiKey } = await import("../../http/auth/api-key.ts");
-  const { key, record } = newApiKey({ name, scopes, now, expiresAt });
+  const { key, record } = newApiKey({ name, scopes, now, expiresAt, limits: limitsIn(options) });
   await context.withKeys((keys) => keys.insert(record));
   await printResult(context, { key, ...toJson(record) }, () => `${key}\n`);
   await context.stderr.write("Keep it: it is not shown again. Running servers know it at once.\n");
@@ -39,6 +54,7 @@ export async function listKeys(context: CliContext): Promise<number> {
         { title: "ID", value: (key) => key.id },
         { title: "NAME", value: (key) => key.name },
         { title: "SCOPES", value: (key) => key.scopes.join(",") },
+        { title: "LIMITS", value: ({ limits }) => shownLimits(limits) },
         { title: "CREATED", value: (key) => key.createdAt.toISOString() },
         { title: "ENDS", value: endOf },
       ],
@@ -57,6 +73,31 @@ export async function revokeKey(context: CliContext, id: string): Promise<number
   }
   await printResult(context, { id, revoked: true }, () => `Revoked ${printable(id)}\n`);
   return 0;
+}
+
+/** Only what is given: for the rest the server's settings hold. */
+function limitsIn(options: CreateKeyOptions): KeyLimits {
+  const { maxSandboxes, maxCpus, maxMemory, rateLimit } = options;
+  const range = { least: 0, most: MOST };
+  const whole = { ...range, whole: true };
+  return {
+    ...(maxSandboxes && { maxSandboxes: parseNumber(maxSandboxes, "--max-sandboxes", whole) }),
+    ...(maxCpus && { maxCpus: parseNumber(maxCpus, "--max-cpus", range) }),
+    ...(maxMemory && { maxMemoryBytes: maxMemory === "0" ? 0 : parseBytes(maxMemory, "--max-memory") }),
+    ...(rateLimit && { rateLimit: parseNumber(rateLimit, "--rate-limit", whole) }),
+  };
+}
+
+function shownLimits({ maxSandboxes, maxCpus, maxMemoryBytes, rateLimit }: KeyLimits): string {
+  const shown = (value: number | undefined, unit: string, text = String(value)) =>
+    value === undefined ? [] : [`${value === 0 ? "any" : text} ${unit}`];
+  const all = [
+    ...shown(maxSandboxes, "sandboxes"),
+    ...shown(maxCpus, "cpus"),
+    ...shown(maxMemoryBytes, "memory", formatBytes(maxMemoryBytes ?? 0)),
+    ...shown(rateLimit, "requests/min"),
+  ];
+  return all.join(", ") || "-";
 }
 
 function endOf(key: ApiKeyRecord): string {

@@ -55,7 +55,7 @@ async function newestExec(aido: Aido, sandbox: string): Promise<string | undefin
     return undefined;
   } catch (thrown) {
     if (!isAidoError(thrown, "EXECUTION_CONFLICT")) throw thrown;
-    const [newest] = await aido.execs.list(sandbox);
+    const [newest] = await aido.execs.list(sandbox, { limit: 1 });
     if (newest === undefined) throw thrown;
     return newest.id;
   }

@@ -52,7 +52,7 @@ async function setUp(
     },
     up: (request) => {
       made.push(request);
-      return Promise.resolve({ ...RECORD, id: "made5678", status: "pending" });
+      return Promise.resolve({ ...RECORD, id: "made5678" });
     },
     logs: () => task.execs.output?.("", "") ?? task.fail(new Error("no output")) ?? (undefined as never),
     wait: () => Promise.resolve({ ...SUMMARY, ...summary }),
@@ -85,6 +85,13 @@ test.each([
   await using it = await setUp(summary);
   it.task.end();
   expect(await run(it.context, "task.py", {})).toBe(code);
+});
+
+test("names that a task chose for its files cannot act on the terminal", async () => {
+  await using it = await setUp({ outputFiles: ["a\u001b]0;x\u0007\naido: fine"] });
+  it.task.end();
+  await run(it.context, "task.py", {});
+  expect(it.context.stderr.text).toContain("1 output file(s): a\\x1b]0;x\\x07\\x0aaido: fine");
 });
 
 test("with --json the summary is the one value on stdout, the task's output stays in the logs", async () => {
@@ -177,6 +184,7 @@ test("an image or limits make a sandbox for the task alone, and secrets stay out
   await run(it.context, "task.py", { image: "my:image", ttl: "2m", memory: "1g", env: ["KEY=hunter2"] });
   expect(it.made[0]).toMatchObject({
     implicit: true,
+    start: { task: { path: "task.py" } },
     spec: {
       runtime: "my:image",
       ttlMs: 120_000,
@@ -185,7 +193,7 @@ test("an image or limits make a sandbox for the task alone, and secrets stay out
     },
   });
   expect(it.made[0]?.specText).not.toContain("hunter2");
-  expect(it.started[0]?.sandbox).toBe("made5678");
+  expect(it.started).toEqual([]);
 });
 
 test("--sandbox with another image is refused", async () => {

@@ -4,10 +4,11 @@ import type { Runs } from "@aido/sdk";
 import { AidoError, type RunRecord, type RunSummary } from "@aido/sdk/protocol";
 import type { CliContext } from "../context.ts";
 import { note, printResult } from "../output/print.ts";
+import { printable, printableLines } from "../output/printable.ts";
 import { pumpOutput } from "../output/pump-output.ts";
 import { EXIT, runExitCode } from "./exit-code.ts";
 import { Interrupt } from "./interrupt.ts";
-import { upForTask } from "./up-for-task.ts";
+import { startInOwnSandbox } from "./start-in-own-sandbox.ts";
 
 export interface RunCommandOptions {
   sandbox?: string;
@@ -25,6 +26,7 @@ export interface RunCommandOptions {
 }
 
 const LAST_WORDS_MS = 1000;
+const MAX_SHOWN = 5;
 
 export async function run(
   context: CliContext,
@@ -34,7 +36,7 @@ export async function run(
   check(options, task);
   const interrupt = new Interrupt(context);
   try {
-    const { runs } = await context.open({ launches: true });
+    const { runs } = await context.open({ launches: true, sandbox: options.sandbox });
     const started = await start(context, { runs, task, options, signal: interrupt.signal });
     context.progress.clear();
     if (interrupt.hit === undefined) {
@@ -88,18 +90,16 @@ interface Start {
 }
 
 async function start(context: CliContext, { runs, task, options, signal }: Start): Promise<RunRecord> {
-  const { startTask } = await import("../../spec/start-task.ts");
   const how = { signal, onProgress: context.progress.show };
   const path = task === undefined ? undefined : resolve(context.cwd, task);
-  const sandbox =
-    path !== undefined && needsOwnSandbox(options)
-      ? await upForTask(context, runs, { path, options, how })
-      : options.sandbox;
+  if (path !== undefined && needsOwnSandbox(options))
+    return startInOwnSandbox(context, runs, { path, options, how });
+  const { startTask } = await import("../../spec/start-task.ts");
   return startTask(
     runs,
     {
       task: path,
-      sandbox,
+      sandbox: options.sandbox,
       projectDir: context.cwd,
       autoDestroy: options.autoDestroy,
       hostNetwork: options.dangerousAllowHostNetwork,
@@ -142,15 +142,15 @@ async function report(context: CliContext, summary: RunSummary): Promise<void> {
   if (context.globals.json) return printResult(context, summary, () => "");
   if (summary.status === "timeout")
     await note(context, `aido: The task was killed: its time was up (exit ${EXIT.timedOut}).`);
-  if (summary.error !== undefined) await note(context, `aido: ${summary.error}`);
+  if (summary.error !== undefined) await note(context, `aido: ${printableLines(summary.error)}`);
   if (summary.missingOutputs.length > 0) {
-    await note(context, `aido: The task did not write: ${summary.missingOutputs.join(", ")}`);
+    const missing = summary.missingOutputs.map(printable).join(", ");
+    await note(context, `aido: The task did not write: ${missing}`);
   }
   if (summary.outputFiles.length > 0) {
-    await note(
-      context,
-      `aido: ${summary.outputFiles.length} output file(s): ${summary.outputFiles.slice(0, 5).join(", ")}${summary.outputFiles.length > 5 ? ", …" : ""}`,
-    );
+    const count = summary.outputFiles.length;
+    const shown = summary.outputFiles.slice(0, MAX_SHOWN).map(printable).join(", ");
+    await note(context, `aido: ${count} output file(s): ${shown}${count > MAX_SHOWN ? ", …" : ""}`);
     await note(context, `aido: Copy them with: aido outputs ${summary.sandboxId} --to <directory>`);
   }
 }

@@ -1,10 +1,18 @@
-import type { CliContext } from "../context.ts";
+import type { CliContext, RunningServer } from "../context.ts";
 
 export interface ServeOptions {
   host?: string;
   port?: string;
   sshPort?: string;
 }
+
+const ENTRANCES: Readonly<Record<RunningServer["entrance"], string>> = {
+  guarded: "",
+  open: "No keys are set: whoever reaches this address may do everything.\n",
+  shut:
+    "Every key is revoked or has expired: nobody gets in until `aido key create <name>` makes one. " +
+    "AIDO_SERVE_OPEN=true lets everybody on this machine in once all are revoked.\n",
+};
 
 /** Serves until a signal: the first lets running requests end, a second one quits at once. */
 export async function serve(context: CliContext, options: ServeOptions): Promise<number> {
@@ -14,7 +22,7 @@ export async function serve(context: CliContext, options: ServeOptions): Promise
     [
       `Serving on ${server.url} with the driver ${server.driver}. API: ${server.url}/docs\n`,
       server.sshAddress === undefined ? "" : `Taking SSH logins on ${server.sshAddress}.\n`,
-      server.isGuarded ? "" : "No keys are set: whoever reaches this address may do everything.\n",
+      ENTRANCES[server.entrance],
     ].join(""),
   );
   await new Promise<void>((resolve) => {

@@ -1,4 +1,9 @@
-import type { WorkflowCreateRequest, WorkflowInfo, WorkflowRunInfo } from "@aido/sdk/protocol";
+import {
+  toWorkflowConfig,
+  type WorkflowCreateRequest,
+  type WorkflowInfo,
+  type WorkflowRunInfo,
+} from "@aido/sdk/protocol";
 import { expect, test } from "vitest";
 import { fakeBackend } from "../testing/fake-backend.ts";
 import { fakeContext } from "../testing/fake-context.ts";
@@ -52,19 +57,24 @@ const run: WorkflowRunInfo = {
 
 function bed(success = true) {
   const asked: WorkflowCreateRequest[] = [];
+  const listed: unknown[] = [];
   const backend = fakeBackend({
     workflows: {
       create: async (request) => {
         asked.push(request);
-        return { workflowId: 3, status: "active", nextRunAt: "2026-01-01T03:30:00.000Z" };
+        const nextRunAt = "2026-01-01T03:30:00.000Z";
+        return { workflowId: 3, status: "active", nextRunAt, config: toWorkflowConfig(info) };
       },
-      list: async () => [info],
+      list: async (options) => {
+        listed.push(options);
+        return [info];
+      },
       runs: async () => [run],
       cancel: async (workflowId) => ({ workflowId, status: "canceled" }),
       trigger: async () => ({ task: { ...task, success, error: "bad" } }) as never,
     },
   });
-  return { asked, context: fakeContext({ backend }) };
+  return { asked, listed, context: fakeContext({ backend }) };
 }
 
 test("S2-41 S2-101 commands become steps, and a schedule has its policies", async () => {
@@ -114,6 +124,13 @@ test("S2-42 trigger prints what the last step said, and a failure is exit 1", as
   expect(await triggerWorkflow(bad.context, "3")).toBe(1);
   expect(bad.context.stdout.text).toBe("bad\n");
   await expect(triggerWorkflow(good.context, "x")).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
+});
+
+test("S2-75 list --active leaves out those that were cancelled", async () => {
+  const { context, listed } = bed();
+  await listWorkflows(context, { active: true });
+  await listWorkflows(context);
+  expect(listed).toEqual([{ activeOnly: true }, { activeOnly: false }]);
 });
 
 test("S2-43 list, runs and cancel", async () => {

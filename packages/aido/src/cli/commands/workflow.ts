@@ -55,9 +55,12 @@ export async function createWorkflow(
   return 0;
 }
 
-export async function listWorkflows(context: CliContext): Promise<number> {
+export async function listWorkflows(
+  context: CliContext,
+  options: { active?: boolean } = {},
+): Promise<number> {
   const aido = await context.open();
-  const workflows = await aido.workflows.list();
+  const workflows = await aido.workflows.list({ activeOnly: options.active === true });
   const now = context.now();
   await printResult(context, workflows, () => {
     if (workflows.length === 0) return "";

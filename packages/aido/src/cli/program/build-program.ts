@@ -6,6 +6,7 @@ import { declareBackupCommands } from "./backup-commands.ts";
 import { declareExecCommands } from "./exec-commands.ts";
 import { declareHistoryCommands } from "./history-commands.ts";
 import { declareBuildImageCommand, declareImageCommands } from "./image-commands.ts";
+import { commandWord } from "./insert-separator.ts";
 import { declareJobCommands } from "./job-commands.ts";
 import { declareRunCommands } from "./run-commands.ts";
 import { declareSandboxCommands } from "./sandbox-commands.ts";
@@ -19,8 +20,14 @@ import { declareSwarmTaskCommands } from "./swarm-task-commands.ts";
 import { declareWorkflowCommands } from "./workflow-commands.ts";
 import { declareWorkspaceCommands } from "./workspace-commands.ts";
 
-/** The whole command line as declarations. Nothing here does work: see `Act`. */
-export function buildProgram(version: string, act: Act): Command {
+/** Called again and again by scripts, and each complete without the others: declaring all takes milliseconds. */
+const ALONE: ReadonlyMap<string, (program: Command, act: Act) => void> = new Map([
+  ["run", declareRunCommands],
+  ["exec", declareExecCommands],
+]);
+
+/** The command line as declarations: all of it, or what `argv` needs. Nothing here does work: see `Act`. */
+export function buildProgram(version: string, act: Act, argv: readonly string[] = []): Command {
   const program = new Command("aido")
     .description("Sandboxes for AI agents and untrusted code, on your own machine")
     .usage("<command> [options]")
@@ -34,6 +41,11 @@ export function buildProgram(version: string, act: Act): Command {
     .version(version, "-V, --version", "print the version")
     .helpCommand("help [command]", "show help for a command")
     .showHelpAfterError("(add --help for what can be written)");
+  const alone = ALONE.get(commandWord(argv, program.options) ?? "");
+  if (alone !== undefined) {
+    alone(program, act);
+    return program;
+  }
   declareRunCommands(program, act);
   declareSandboxCommands(program, act);
   declareExecCommands(program, act);

@@ -22,6 +22,16 @@ export function insertSeparator(argv: readonly string[], program: Command): read
   return argv;
 }
 
+/** The first word that is neither an option nor the value of one. */
+export function commandWord(argv: readonly string[], options: readonly Option[]): string | undefined {
+  for (let index = 0; index < argv.length; index += 1) {
+    const word = argv[index] ?? "";
+    if (!word.startsWith("-")) return word;
+    if (takesNext(word, options)) index += 1;
+  }
+  return undefined;
+}
+
 /** Whether the word is an option whose value is the next word. `-it` is two, and only the last may take one. */
 function takesNext(word: string, options: readonly Option[]): boolean {
   if (word.startsWith("--")) {

@@ -44,7 +44,7 @@ function declareCreate(program: Command, act: Act): void {
     .option("--idle-timeout <duration>", "stop it when nobody has used it for so long, such as 30m")
     .option("--auto-resume", "start it again when it is stopped and somebody uses it")
     .option("--workspace <name>", "files it works on and leaves to the next; a new name makes an empty one")
-    .option("--snapshot-destination <url>", "where its snapshots go, such as s3://bucket/mine.tar.gz")
+    .option("--snapshot-destination <url>", "place beneath which its snapshots go, such as s3://bucket/mine")
     .option("--cpus <number>", "share of processors, such as 0.5")
     .option("--memory <size>", "most memory, such as 512m")
     .option("--pids <number>", "most processes")

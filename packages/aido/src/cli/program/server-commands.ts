@@ -35,19 +35,24 @@ export function declareServerCommands(program: Command, act: Act): void {
     .argument("<name>", "whose or what for; shown in the audit log")
     .option("--scope <scope>", "read, write or admin; may be given several times", collect)
     .option("--expires <duration>", "how long it is good for, such as 24h")
+    .option("--max-sandboxes <number>", "sandboxes it may have; 0 means no limit (default: the server's)")
+    .option("--max-cpus <number>", "processors of all that run; 0 means no limit (default: the server's)")
+    .option("--max-memory <size>", "memory of all that run; 0 means no limit (default: the server's)")
+    .option("--rate-limit <number>", "requests a minute; 0 means no limit (default: the server's)")
     .action((name: string, options: object) =>
       act({ run: async (context) => (await import("../commands/key.ts")).createKey(context, name, options) }),
     );
   examples(create, [
     ["aido key create laptop", "reads and writes its own sandboxes"],
     ["aido key create ci --expires 24h", "good for a day"],
+    ["aido key create guest --max-sandboxes 2 --max-memory 1g", "less than the server allows others"],
   ]);
   const list = key
     .command("list")
     .summary("list keys")
     .description("List keys; their secrets are not kept.")
     .action(() => act({ run: async (context) => (await import("../commands/key.ts")).listKeys(context) }));
-  examples(list, [["aido key list", "ids, names, scopes"]]);
+  examples(list, [["aido key list", "ids, names, scopes, limits"]]);
   const revoke = key
     .command("revoke")
     .summary("revoke a key")

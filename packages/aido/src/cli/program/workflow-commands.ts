@@ -11,10 +11,13 @@ export function declareWorkflowCommands(program: Command, act: Act): void {
     .command("list")
     .summary("list workflows")
     .description("List workflows, newest first, with when they run next.")
-    .action(() =>
-      act({ run: async (context) => (await import("../commands/workflow.ts")).listWorkflows(context) }),
+    .option("--active", "without those that were cancelled")
+    .action((options: { active?: boolean }) =>
+      act({
+        run: async (context) => (await import("../commands/workflow.ts")).listWorkflows(context, options),
+      }),
     );
-  examples(list, [["aido workflow list", "what runs when"]]);
+  examples(list, [["aido workflow list --active", "what runs when"]]);
   const trigger = workflow
     .command("trigger")
     .summary("run a workflow now")

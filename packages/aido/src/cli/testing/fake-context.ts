@@ -28,6 +28,7 @@ export interface FakeContextOptions {
   env?: Record<string, string>;
   cwd?: string;
   now?: Date;
+  startInBackground?: CliContext["startInBackground"];
 }
 
 /** A command's surroundings in memory. */
@@ -64,7 +65,8 @@ export function fakeContext(options: FakeContextOptions = {}): FakeContext {
       options.workers === undefined
         ? Promise.reject(new AidoError("RUNTIME_UNAVAILABLE", "This test has no engine"))
         : work(options.workers),
-    startInBackground: () => {
+    startInBackground: (...args) => {
+      if (options.startInBackground !== undefined) return options.startInBackground(...args);
       throw new Error("This test starts no process");
     },
     backUp: () => Promise.reject(new Error("This test has no data")),

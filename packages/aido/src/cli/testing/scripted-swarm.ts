@@ -1,4 +1,4 @@
-import type { StoryInfo, SwarmEvent, WorkerState } from "../../core/swarm/run/swarm-event.ts";
+import type { StoryInfo, SwarmEvent, WorkerState } from "../../core/swarm/swarm-event.ts";
 import type { StoryStatus } from "../../core/swarm/tasks/task-file.ts";
 
 export const SCRIPT_START = new Date("2026-03-01T10:00:00Z");

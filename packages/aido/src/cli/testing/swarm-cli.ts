@@ -5,7 +5,7 @@ import { FakeWorkers } from "../../core/swarm/testing/fake-workers.ts";
 import { GitBed } from "../../core/swarm/testing/git-bed.ts";
 import { doAll } from "../../core/swarm/testing/swarm-bed.ts";
 import { storyJson, taskFileText } from "../../core/swarm/testing/task-file-text.ts";
-import type { GlobalOptions } from "../context.ts";
+import type { CliContext, GlobalOptions } from "../context.ts";
 import { MemorySink } from "../output/memory-sink.ts";
 import { runCli } from "../run-cli.ts";
 import { type FakeContext, fakeContext } from "./fake-context.ts";
@@ -15,6 +15,7 @@ export interface SwarmCliOptions {
   stdin?: FakeKeyboard;
   env?: Record<string, string>;
   terminal?: boolean;
+  startInBackground?: CliContext["startInBackground"];
 }
 
 const MADE = {
@@ -57,7 +58,7 @@ export class SwarmCli implements Disposable {
 
   start(
     argv: readonly string[],
-    { stdin, env, terminal }: SwarmCliOptions = {},
+    { stdin, env, terminal, startInBackground }: SwarmCliOptions = {},
   ): { base: FakeContext; ended: Promise<number> } {
     const base = fakeContext({
       cwd: this.bed.project,
@@ -69,6 +70,7 @@ export class SwarmCli implements Disposable {
         { key: "swarm.maxWorkers", value: 4, source: "default" },
       ],
       ...(stdin === undefined ? {} : { stdin }),
+      ...(startInBackground === undefined ? {} : { startInBackground }),
       ...(terminal ? { stderr: new MemorySink(80) } : {}),
     });
     const makeContext = (globals: GlobalOptions) => Promise.resolve({ ...base, globals });

@@ -62,6 +62,8 @@ export interface AgentPlace {
   keepReference(reference: string): Promise<void>;
 }
 
+export const TURNS_USED_UP = "The agent used up its turns before it was done";
+
 export interface AgentOutcome {
   readonly success: boolean;
   /** All text of the run when absent. */

@@ -1,7 +1,7 @@
 import type { Execs } from "@aido/sdk";
 import { type AgentEvent, type AgentUsage, AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { Clock } from "../clock.ts";
-import type { AgentCommand, AgentPlace, AgentProcess } from "./agent-adapter.ts";
+import { type AgentCommand, type AgentPlace, type AgentProcess, TURNS_USED_UP } from "./agent-adapter.ts";
 import { SandboxProcess } from "./sandbox-process.ts";
 
 /** The supervisor ends it this long after its time, should nobody be left to do so earlier. */
@@ -15,6 +15,7 @@ export interface AgentRunOptions {
   readonly sandboxId: string;
   readonly workdir: string;
   readonly timeoutMs: number;
+  readonly maxTurns: number | undefined;
   /** What every process of it gets. */
   readonly env: Readonly<Record<string, string>>;
   readonly onEvent: ((event: AgentEvent) => void | Promise<void>) | undefined;
@@ -32,6 +33,7 @@ export class AgentRun implements AgentPlace {
   readonly #clock: Clock;
   readonly #over = new AbortController();
   readonly #startedAt: number;
+  #turns = 0;
   readonly #processes: { process: SandboxProcess; graceMs: number }[] = [];
 
   constructor(execs: Execs, clock: Clock, options: AgentRunOptions) {
@@ -84,8 +86,12 @@ export class AgentRun implements AgentPlace {
     await this.tell(event);
   }
 
-  /** The agents' own limits are what counts here. */
-  countTurn(): void {}
+  /** Agents are told their limit; one that goes on beyond it is stopped. */
+  countTurn(): void {
+    this.#turns += 1;
+    const { maxTurns } = this.#options;
+    if (maxTurns !== undefined && this.#turns > maxTurns) this.stop(usedUp());
+  }
 
   async tell(event: AgentEvent): Promise<void> {
     const told = bounded(event);
@@ -144,6 +150,12 @@ function bounded(event: AgentEvent): AgentEvent {
 
 function clipName(name: string): string {
   return name.slice(0, MAX_NAME_CHARS);
+}
+
+function usedUp(): AidoError {
+  return new AidoError("AGENT_FAILED", TURNS_USED_UP, {
+    hint: "Give it more with `maxTurns`; its session can be gone on with.",
+  });
 }
 
 function noSuchAgent(command: AgentCommand, cause: AidoError): AidoError {

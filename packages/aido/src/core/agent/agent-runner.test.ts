@@ -75,6 +75,27 @@ describe("a run of an agent", () => {
     );
   });
 
+  test("S2-77 its turns are used up and it goes on: it is ended and the result says so", async () => {
+    const answers = async (process: FakeProcess) => {
+      for (const id of ["m1", "m2", "m3"]) {
+        const message = { id, content: [{ type: "text", text: `${id} ` }], usage: { output_tokens: 1 } };
+        await process.stdout(`${JSON.stringify({ type: "assistant", message })}\n`);
+      }
+      await process.sleep(600_000);
+      return 0;
+    };
+    const agent = definition("tireless", ["answers"], { kind: "claude" });
+    await using agents = await runnerBed([agent], { answers });
+    const { result, events } = await agents.run({ message: "go", maxTurns: 2 });
+    expect(result).toMatchObject({
+      success: false,
+      response: "m1 m2 ",
+      errorCode: "AGENT_FAILED",
+      error: "The agent used up its turns before it was done",
+    });
+    expect(typesOf(events).slice(-2)).toEqual(["error", "result"]);
+  });
+
   test("S2-77 its time is up: everything it started is ended and the result says so", async () => {
     const clock = new HandClock();
     await using agents = await runnerBed([sleeper], {}, clock);

@@ -78,6 +78,7 @@ export class AgentRunner implements Agents {
       sandboxId: record.id,
       workdir: record.workdir,
       timeoutMs: checked.timeoutMs,
+      maxTurns: checked.maxTurns,
       env: environment(agent, checked, { runId, sessionId }),
       onEvent: options.onEvent,
       keepReference: (reference) => held.keepReference(reference),

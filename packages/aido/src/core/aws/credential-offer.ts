@@ -46,7 +46,7 @@ export async function offerCredentials(
   const seconds = Math.max(0, until - Math.ceil(now.getTime() / 1000));
   const id = `aws-${now.getTime()}-${until}-${randomBytes(9).toString("base64url")}`;
   const stdin = Buffer.from(`${tokenOf(record)}\n${responseOf(grant)}`);
-  const run = supervisor.tool(["offer", String(PORT), String(seconds)], { id, stdin });
+  const run = supervisor.tool(["offer", String(PORT), String(seconds)], { id, stdin, isLasting: true });
   // Never left by `return`, which would end the tool: it answers for as long as the sandbox lives, or until the next.
   const first = await run.stdout[Symbol.asyncIterator]().next();
   if (first.done === true) throw notOffered(await run.done.catch((thrown: unknown) => thrown));

@@ -34,6 +34,8 @@ async function settle(
 ): Promise<void> {
   const patch = { endReason: "lost", stoppedAt: now, containerId: undefined } as const;
   await store.sandboxes.transition(record.id, ["running", "pending"], "stopped", patch);
+  // It has not run here yet: without a container it begins anew, and its history can be rolled back to.
+  await store.sandboxes.update(record.id, { startedAt: undefined });
   if (record.mounts.length === 0) return;
   await store.sandboxes.update(record.id, { mounts: record.mounts.map((mount) => moveMount(mount, moved)) });
 }

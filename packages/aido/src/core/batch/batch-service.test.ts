@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { HandClock } from "../../../test/exec/hand-clock.ts";
+import { fakePresence } from "../../../test/processes/fake-presence.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { type BatchPlan, BatchService } from "./batch-service.ts";
 
@@ -7,15 +8,15 @@ const ME = { owner: "me", isOperator: false };
 const DAY = 86_400_000;
 const LOGGER = { debug() {}, info() {}, warn() {}, error() {}, child: () => LOGGER };
 
-function bed(store = new MemoryStore(), self = "p1") {
-  const clock = new HandClock();
+function bed(store = new MemoryStore(), self = "p1", clock = new HandClock()) {
   const dead = new Set<string>();
-  const processes = { self, isDead: (holder: string) => dead.has(holder) };
+  const presence = fakePresence(self, { leases: store.leases, clock, dead });
   return {
     store,
     clock,
     dead,
-    service: new BatchService({ store, clock, processes, logger: LOGGER, ttlMs: DAY }),
+    presence,
+    service: new BatchService({ store, clock, presence, logger: LOGGER, ttlMs: DAY }),
   };
 }
 
@@ -174,6 +175,27 @@ describe("a batch", () => {
     expect((await next.service.collect("b1", ME)).items).toEqual([{ n: 0 }, lost, lost]);
   });
 
+  test("whose process was there before a reboot is lost, one of a process that lives elsewhere goes on", async () => {
+    const store = new MemoryStore();
+    const clock = new HandClock();
+    const lives = bed(store, "other-boot", clock);
+    // Time stands still for the one without power: it renews nothing.
+    const died = bed(store, "boot-before");
+    for (const [id, { service }] of [["b1", lives] as const, ["b2", died] as const]) {
+      const gate = gates(3);
+      void service.run(plan({ id, work: gate.work }), ME, never);
+      await gate.started(1);
+    }
+    const next = bed(store, "this-boot", clock);
+    await next.service.recover();
+    await expect(next.service.collect("b2", ME)).rejects.toMatchObject({ code: "EXECUTION_CONFLICT" });
+    await clock.advance(61_000);
+    await next.service.recover();
+    expect(await store.batches.get("b1")).toMatchObject({ state: "running" });
+    expect(await store.batches.get("b2")).toMatchObject({ state: "lost" });
+    await next.service.collect("b2", ME);
+  });
+
   test("that is cancelled begins no further part, ends those that run, and keeps what has ended", async () => {
     const { service } = bed();
     const gate = gates(3);
@@ -203,10 +225,10 @@ describe("a batch", () => {
     const { service, clock, store } = bed();
     await service.run(plan({ id: "b1" }), ME, never);
     await clock.advance(DAY - 1);
-    await service.forgetExpired();
+    await service.recover();
     expect(await store.batches.get("b1")).toBeDefined();
     await clock.advance(1);
-    await service.forgetExpired();
+    await service.recover();
     await expect(service.get("b1", ME)).rejects.toMatchObject({ code: "RESOURCE_NOT_FOUND" });
   });
 

@@ -10,7 +10,7 @@ import {
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Counts } from "../metrics/counters.ts";
-import type { ProcessIdentity } from "../process-identity.ts";
+import type { Presence } from "../process-presence.ts";
 import type { Store } from "../store/store.ts";
 import { orAborted } from "../supervisor/time-limit.ts";
 import { missingPart, notNeeded, toFailure } from "./batch-failures.ts";
@@ -26,7 +26,7 @@ const LISTED = 1000;
 export interface BatchDeps {
   readonly store: Pick<Store, "batches">;
   readonly clock: Clock;
-  readonly processes: ProcessIdentity;
+  readonly presence: Presence;
   readonly logger: Logger;
   /** How long results are kept. */
   readonly ttlMs: number;
@@ -84,7 +84,7 @@ export class BatchService {
     caller: BatchCaller,
     signal: AbortSignal,
   ): Promise<BatchOutcome<Result>> {
-    const { store, clock, processes, ttlMs } = this.#deps;
+    const { store, clock, presence, ttlMs } = this.#deps;
     const id = plan.id === "" ? `batch-${randomUUID()}` : plan.id;
     const now = clock.now();
     await store.batches.removeExpired(now, FORGET_AT_ONCE);
@@ -92,7 +92,7 @@ export class BatchService {
       id,
       kind: plan.kind,
       owner: caller.owner,
-      holder: processes.self,
+      holder: presence.self,
       state: "running",
       count: plan.count,
       aggregate: undefined,
@@ -100,6 +100,7 @@ export class BatchService {
       endedAt: undefined,
       expiresAt: new Date(now.getTime() + ttlMs),
     };
+    await presence.appear();
     if (!(await store.batches.insert(record))) return await this.#known(record, caller, signal);
     const stop = new AbortController();
     const ended = this.#run(record, plan, stop).finally(() => this.#running.delete(id));
@@ -148,12 +149,8 @@ export class BatchService {
 
   /** Says of batches whose process has died that they are lost; forgets what has expired. */
   async recover(): Promise<void> {
-    for (const record of await this.#deps.store.batches.running()) await this.#settled(record);
-    await this.forgetExpired();
-  }
-
-  async forgetExpired(): Promise<void> {
     const { store, clock } = this.#deps;
+    for (const record of await store.batches.running()) await this.#settled(record);
     while ((await store.batches.removeExpired(clock.now(), FORGET_AT_ONCE)) === FORGET_AT_ONCE);
   }
 
@@ -250,7 +247,7 @@ export class BatchService {
   }
 
   async #settled(record: BatchRecord): Promise<BatchRecord> {
-    if (record.state !== "running" || !this.#deps.processes.isDead(record.holder)) return record;
+    if (record.state !== "running" || !(await this.#deps.presence.isGone(record.holder))) return record;
     await this.#end(record, "lost", undefined);
     return (await this.#deps.store.batches.get(record.id)) ?? record;
   }

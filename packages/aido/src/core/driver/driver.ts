@@ -49,6 +49,11 @@ export interface Driver {
   connect(sandboxId: string, signal?: AbortSignal): Promise<Duplex>;
   /** Read from the kernel's accounting, cheap enough to poll. */
   usage(sandboxId: string): Promise<ContainerUsage>;
+  /**
+   * Bytes on disk that a sandbox has written outside its mounts, whatever its own user may read of them; a walk, so not
+   * for polling often. Undefined where only the sandbox's supervisor can tell.
+   */
+  written(sandboxId: string, signal?: AbortSignal): Promise<number | undefined>;
   /** Tells the ends of containers as they happen, until the signal is aborted. */
   watch(onEnd: (sandboxId: string) => void, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
@@ -136,6 +141,4 @@ export interface ContainerUsage {
   cpuMs: number;
   memoryBytes: number;
   pids: number;
-  /** Bytes the sandbox has written to its own layer and mounts; undefined when the backend cannot tell cheaply. */
-  diskBytes: number | undefined;
 }

@@ -1,20 +1,15 @@
 import {
   appendFileSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { MemoryStore } from "../../stores/memory/memory-store.ts";
-import { DataDir } from "../data-dir.ts";
-import type { Logger } from "../logger.ts";
-import { EvidenceLog } from "./evidence-log.ts";
+import { evidenceFixture, filled, readAll } from "../../../test/evidence/evidence-fixture.ts";
 
 describe("evidence", () => {
   test("S0-31 is one JSON object per line with timestamp, event and detail", async () => {
@@ -211,54 +206,6 @@ describe("evidence", () => {
     symlinkSync(target, fixture.file);
     await fixture.log.append("box", "one");
     expect(readFileSync(target, "utf8")).toBe("");
-    expect(fixture.errors).toEqual(["Evidence is lost"]);
+    expect(fixture.errors).toEqual(["Evidence cannot be written now; it is kept and tried again"]);
   });
 });
-
-async function readAll(log: EvidenceLog) {
-  const entries = [];
-  for await (const entry of log.read("box")) entries.push(entry);
-  return entries;
-}
-
-async function filled(count: number) {
-  const fixture = evidenceFixture();
-  for (let index = 1; index <= count; index++) await fixture.log.append("box", `event-${index}`, { index });
-  return fixture;
-}
-
-function evidenceFixture() {
-  const dataDir = new DataDir(mkdtempSync(join(tmpdir(), "aido-evidence-")));
-  mkdirSync(dataDir.sandbox("box"), { recursive: true });
-  const store = new MemoryStore();
-  const errors: string[] = [];
-  const ignore = () => undefined;
-  const logger: Logger = {
-    debug: ignore,
-    info: ignore,
-    warn: ignore,
-    error: (_fields, message) => errors.push(message),
-    child: () => logger,
-  };
-  const clock = { now: () => new Date(Date.UTC(2026, 0, 1)), sleep: async () => undefined };
-  const log = new EvidenceLog({ heads: store.evidence, dataDir, clock, logger, actor: "tester" });
-  const file = dataDir.eventsLog("box");
-  return {
-    log,
-    store,
-    dataDir,
-    file,
-    errors,
-    text: () => readFileSync(file, "utf8"),
-    edit(change: (lines: string[]) => string[]) {
-      const lines = readFileSync(file, "utf8").trimEnd().split("\n");
-      writeFileSync(file, `${change(lines).join("\n")}\n`);
-    },
-    async verdict() {
-      const [verdict] = await log.verify("box");
-      if (verdict === undefined) throw new Error("no verdict");
-      return verdict;
-    },
-    [Symbol.dispose]: () => rmSync(dataDir.root, { recursive: true, force: true }),
-  };
-}

@@ -10,9 +10,11 @@ import type { EvidenceArchive } from "./evidence-archive.ts";
 import { EvidenceFile, type UnchainedEntry } from "./evidence-file.ts";
 import { canonical, parseLine } from "./evidence-line.ts";
 import type { EvidenceSink } from "./evidence-sink.ts";
+import { type Unwritten, UnwrittenEntries } from "./unwritten-entries.ts";
 import { verifyEvidence } from "./verify-evidence.ts";
 
 const SOON_MS = 5;
+const RETRY_MS = 5_000;
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 
 export interface EvidenceLogOptions {
@@ -27,9 +29,9 @@ export interface EvidenceLogOptions {
 /** What happened in each sandbox, one hash-chained line per event, kept after the sandbox is gone. */
 export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
   readonly #options: EvidenceLogOptions;
-  /** What is told and not written yet, by sandbox. */
-  readonly #waiting = new Map<string, UnchainedEntry[]>();
+  readonly #unwritten = new UnwrittenEntries();
   #timer: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
 
   constructor(options: EvidenceLogOptions) {
     this.#options = options;
@@ -51,11 +53,13 @@ export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
     this.#timer ??= setTimeout(() => void this.flush(), SOON_MS);
   }
 
-  /** Resolves when everything told so far is written. */
+  /** Resolves when everything told so far is written, or cannot be now. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
+    clearTimeout(this.#retry);
     this.#timer = undefined;
-    for (const sandboxId of [...this.#waiting.keys()]) await this.#write(sandboxId);
+    this.#retry = undefined;
+    for (const sandboxId of this.#unwritten.sandboxIds) await this.#write(sandboxId);
   }
 
   async archive(sandboxId: string): Promise<void> {
@@ -93,7 +97,8 @@ export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
       if ((await heads.get(id)) === undefined) throw noEvidence(id);
       await heads.advance(id, (known) => this.#file(id).settle(known));
       const head = await heads.get(id);
-      verdicts.push(await verifyEvidence(id, this.#lines(id), head));
+      const verdict = await verifyEvidence(id, this.#lines(id), head);
+      verdicts.push(withUnwritten(verdict, this.#unwritten.count(id)));
     }
     return verdicts;
   }
@@ -107,23 +112,41 @@ export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
     const kept = canonical(detail) as Record<string, unknown>;
     const timestamp = this.#options.clock.now().toISOString();
     const entry = { timestamp, event, actor, ...(Object.keys(kept).length === 0 ? {} : { detail: kept }) };
-    const waiting = this.#waiting.get(sandboxId);
-    if (waiting === undefined) this.#waiting.set(sandboxId, [entry]);
-    else waiting.push(entry);
+    this.#unwritten.add(sandboxId, entry);
   }
 
   async #write(sandboxId: string): Promise<void> {
-    const { heads, logger } = this.#options;
-    const entries = this.#waiting.get(sandboxId);
-    if (entries === undefined) return;
-    this.#waiting.delete(sandboxId);
+    const { heads } = this.#options;
+    const unwritten = this.#unwritten.take(sandboxId);
+    if (unwritten === undefined) return;
+    let isInFile = false;
     try {
-      await heads.advance(sandboxId, (head) => this.#file(sandboxId).append(head, entries));
+      await heads.advance(sandboxId, (head) => {
+        const next = this.#file(sandboxId).append(head, this.#withLoss(unwritten));
+        isInFile = true;
+        return next;
+      });
     } catch (thrown) {
-      const { code, message } = toAidoError(thrown);
-      const about = entries.map(({ event }) => event).join(", ");
-      logger.error({ event: "evidence.append", sandboxId, about, code, message }, "Evidence is lost");
+      // Whoever writes next takes over whole lines that the store was not told of.
+      if (!isInFile) this.#keep(sandboxId, unwritten, toAidoError(thrown));
     }
+  }
+
+  #keep(sandboxId: string, unwritten: Unwritten, { code, message }: AidoError): void {
+    const lost = this.#unwritten.giveBack(sandboxId, unwritten);
+    this.#options.logger.error(
+      { event: "evidence.append", sandboxId, code, message, entries: this.#unwritten.count(sandboxId), lost },
+      lost > 0 ? "Evidence is lost" : "Evidence cannot be written now; it is kept and tried again",
+    );
+    // A process with nothing else to do does not stay for it: closing tries once more.
+    this.#retry ??= setTimeout(() => void this.flush(), RETRY_MS).unref();
+  }
+
+  /** That something is missing stands where it is missing. */
+  #withLoss({ kept, lost, fresh }: Unwritten): readonly UnchainedEntry[] {
+    if (lost === 0) return [...kept, ...fresh];
+    const timestamp = this.#options.clock.now().toISOString();
+    return [...kept, { timestamp, event: "evidence.lost", actor: "aido", detail: { count: lost } }, ...fresh];
   }
 
   /** Nothing when the file is gone: that its entries are missing is the verifier's to say. */
@@ -161,6 +184,14 @@ async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncIterable<string>
     }
   }
   if (rest.length > 0) yield rest.toString("utf8");
+}
+
+/** What is in this process alone is no part of the record yet. */
+function withUnwritten(verdict: EvidenceVerdict, count: number): EvidenceVerdict {
+  if (count === 0) return verdict;
+  const line = verdict.entries + 1;
+  const message = `${count} ${count === 1 ? "entry waits" : "entries wait"} to be written`;
+  return { ...verdict, ok: false, problems: [...verdict.problems, { line, problem: "unwritten", message }] };
 }
 
 function noEvidence(sandboxId: string): AidoError {

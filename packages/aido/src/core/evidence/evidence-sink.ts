@@ -1,4 +1,7 @@
-/** Where core tells what happened. Appending never fails the operation it describes; a full disk is logged. */
+/**
+ * Where core tells what happened. Appending never fails the operation it describes; what a full disk does not take is
+ * logged, kept and written later.
+ */
 export interface EvidenceSink {
   append(
     sandboxId: string,

@@ -75,6 +75,17 @@ test("a connection that breaks again and again during a flood loses and doubles 
   expect(await at.bed.execs.wait(SANDBOX, id)).toMatchObject({ status: "exited", exitCode: 0 });
 });
 
+test("the seventeenth process waits until one of the others has ended", async () => {
+  await using at = await openAgentBed();
+  const record = await at.bed.record();
+  const hosts = Array.from({ length: 15 }, () => at.bed.newHost());
+  for (const { supervisors } of [at.bed.host, ...hosts]) await supervisors.get(record).list();
+  const waiting = at.bed.newHost().supervisors.get(record).list();
+  await until("it is refused", () => at.bed.logged.some((line) => line.includes("Too many aido processes")));
+  for (const host of hosts) await host.close();
+  expect(await waiting).toEqual([]);
+});
+
 test("output resumes at any offset", async () => {
   await using at = await openAgentBed();
   const { info } = await run(at.bed, ["sh", "-c", "seq 1 20000; seq 1 10 >&2"]);

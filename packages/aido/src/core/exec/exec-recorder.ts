@@ -34,6 +34,9 @@ export interface RecorderDeps {
   logger: Logger;
 }
 
+/** Told of each end that this process was the first to store. */
+export type ExecEndListener = (exec: ExecRecord) => void;
+
 /** Which execs this process records, how it comes to record one, and how one ends. */
 export class ExecRecorder {
   readonly #deps: RecorderDeps;
@@ -45,10 +48,15 @@ export class ExecRecorder {
   readonly #yielded = new Set<string>();
   readonly #taking = new Map<string, Promise<FollowedExec>>();
   readonly #finishing = new Set<Promise<void>>();
+  readonly #listeners = new Set<ExecEndListener>();
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps;
     this.#evidence = new ExecEvidence(deps.evidence);
+  }
+
+  onEnded(listener: ExecEndListener): void {
+    this.#listeners.add(listener);
   }
 
   own(sandboxId: string, execId: string): OwnExec | undefined {
@@ -236,8 +244,10 @@ export class ExecRecorder {
     let final: ExecRecord = withEnd(record, end);
     try {
       const isFirst = await store.execs.end(record.sandboxId, record.id, end);
-      if (isFirst) this.#evidence.ended(final, own, frame);
-      else final = (await store.execs.get(record.sandboxId, record.id)) ?? final;
+      if (isFirst) {
+        this.#evidence.ended(final, own, frame);
+        for (const listener of this.#listeners) listener(final);
+      } else final = (await store.execs.get(record.sandboxId, record.id)) ?? final;
       const isMain = frame !== undefined && (frame.flags & END_FLAG.main) !== 0;
       if (isMain) supervisors.get(own.sandbox).letEnd(record.id);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
@@ -120,6 +120,29 @@ describe("several processes", () => {
     expect(bed.told.map(({ event }) => event)).toEqual(["exec.started", "exec.ended"]);
   });
 
+  it("tell that an exec ended also when its recording cannot be read", async () => {
+    const gate = gateway();
+    const gated = async (process: { stdout(b: string): Promise<void> }) => {
+      await process.stdout("a");
+      await gate.promise;
+      return 0;
+    };
+    await using bed = await fakeBed({ programs: { gated } });
+    const { id } = await bed.execs.start(SANDBOX, { argv: ["gated"] });
+    await until("it is recorded", async () => (await bed.execs.get(SANDBOX, id)).stdoutBytes === 1);
+    bed.host.die();
+    const other = bed.newHost();
+    await other.execs.recover(SANDBOX);
+    await rm(join(bed.dataDir.exec(SANDBOX, id), "stdout"));
+    gate.resolve();
+    await other.execs.wait(SANDBOX, id);
+    await other.close();
+    expect(bed.told.at(-1)).toMatchObject({
+      event: "exec.ended",
+      detail: { execId: id, exitCode: 0, stdoutSha256: null, stderrSha256: expect.any(String) },
+    });
+  });
+
   it("take back what a dead successor left unrecorded", async () => {
     const gate = gateway();
     const gated = async (process: { stdout(b: string): Promise<void> }) => {
@@ -165,10 +188,12 @@ describe("several processes", () => {
       exitCode: undefined,
       signal: undefined,
       startError: undefined,
+      fingerprint: undefined,
       startedAt: clock.now(),
       endedAt: undefined,
       stdoutBytes: 0,
       stderrBytes: 0,
+      unrecorded: false,
     };
     await bed.store.execs.insert(record);
     expect(await bed.execs.get(SANDBOX, "ghost")).toMatchObject({ status: "running" });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Execs } from "@aido/sdk";
+import type { ExecPage, Execs } from "@aido/sdk";
 import {
   AidoError,
   type ExecInfo,
@@ -14,11 +14,11 @@ import type { ExecRecord, SandboxRecord } from "../store/store.ts";
 import type { ExecSpec } from "../supervisor/supervisor.ts";
 import { orAborted } from "../supervisor/time-limit.ts";
 import { ExecFollower, execNotFound } from "./exec-follower.ts";
-import { ExecRecorder, type RecorderDeps } from "./exec-recorder.ts";
+import { type ExecEndListener, ExecRecorder, type RecorderDeps } from "./exec-recorder.ts";
 import { toExecSpec } from "./exec-spec.ts";
 import { toSignalNumber } from "./exec-status.ts";
 import { ExecUsers } from "./exec-users.ts";
-import { repeatedExec } from "./failed-start.ts";
+import { mustHaveStarted, refuseOther } from "./failed-start.ts";
 import { toExecInfo } from "./followed-exec.ts";
 import { readOutput } from "./read-output.ts";
 import { settleExecs } from "./settle-execs.ts";
@@ -35,6 +35,8 @@ export interface ExecServiceDeps extends RecorderDeps {
 interface StartOptions {
   /** The sandbox ends with it, and with its exit code, once all it said is recorded. */
   isMain?: boolean | undefined;
+  /** What it changes is to become history. */
+  isTracked?: boolean | undefined;
 }
 
 /** Commands in sandboxes. The store knows every exec before it starts, so none is lost with this process. */
@@ -46,6 +48,10 @@ export class ExecService implements Execs {
   constructor(deps: ExecServiceDeps) {
     this.#deps = deps;
     this.#recorder = new ExecRecorder(deps);
+  }
+
+  onEnded(listener: ExecEndListener): void {
+    this.#recorder.onEnded(listener);
   }
 
   async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
@@ -79,14 +85,16 @@ export class ExecService implements Execs {
       exitCode: undefined,
       signal: undefined,
       startError: undefined,
+      fingerprint: request.fingerprint,
       startedAt: clock.now(),
       endedAt: undefined,
       stdoutBytes: 0,
       stderrBytes: 0,
+      unrecorded: options.isTracked === true,
     });
     let exec = toRecord();
     while (!(await store.execs.insert(exec))) {
-      if (request.id !== undefined) return repeatedExec(await this.get(record.id, id), request.argv);
+      if (request.id !== undefined) return this.#repeatedIn(record, request, id);
       // Drawn by chance and taken: not the caller's exec.
       id = newExecId();
       spec = { ...spec, id };
@@ -101,16 +109,38 @@ export class ExecService implements Execs {
   }
 
   async #getIn(record: SandboxRecord, execId: string): Promise<ExecInfo> {
-    const known = this.#recorder.known(record.id, execId);
-    if (known !== undefined) return toExecInfo(known.record());
-    const exec = await this.#deps.store.execs.get(record.id, execId);
-    if (exec === undefined) throw execNotFound(record.id, execId);
-    return toExecInfo(await this.#settled(record, [exec]).then(([settled]) => settled ?? exec));
+    return toExecInfo(await this.#recordIn(record, execId));
   }
 
-  async list(sandbox: string): Promise<readonly ExecInfo[]> {
+  async #recordIn(record: SandboxRecord, execId: string): Promise<ExecRecord> {
+    const known = this.#recorder.known(record.id, execId);
+    if (known !== undefined) return known.record();
+    const exec = await this.#deps.store.execs.get(record.id, execId);
+    if (exec === undefined) throw execNotFound(record.id, execId);
+    return this.#settled(record, [exec]).then(([settled]) => settled ?? exec);
+  }
+
+  /** The exec that has the request's id, also when its sandbox no longer runs; refused when it is another one. */
+  async repeated(sandbox: string, request: ExecRequest): Promise<ExecInfo | undefined> {
+    if (request.id === undefined) return undefined;
     const record = await this.#deps.sandboxes.resolve(sandbox);
-    const execs = await this.#deps.store.execs.list(record.id);
+    try {
+      return await this.#repeatedIn(record, request, request.id);
+    } catch (thrown) {
+      if (isAidoError(thrown, "EXECUTION_NOT_FOUND")) return undefined;
+      throw thrown;
+    }
+  }
+
+  async #repeatedIn(record: SandboxRecord, request: ExecRequest, id: string): Promise<ExecInfo> {
+    const exec = await this.#recordIn(record, id);
+    refuseOther(exec, request);
+    return mustHaveStarted(toExecInfo(exec));
+  }
+
+  async list(sandbox: string, page?: ExecPage): Promise<readonly ExecInfo[]> {
+    const record = await this.#deps.sandboxes.resolve(sandbox);
+    const execs = await this.#deps.store.execs.list(record.id, page);
     return (await this.#settled(record, execs)).map(toExecInfo);
   }
 
@@ -150,7 +180,12 @@ export class ExecService implements Execs {
     const still = {
       sizes: () => sizes,
       isEnded: () => true,
-      record: () => ({ ...info, startError: info.startError }),
+      record: () => ({
+        ...info,
+        startError: info.startError,
+        unrecorded: false,
+        fingerprint: undefined,
+      }),
       change: async () => undefined,
     };
     yield* readOutput(directory, range, () => still, signal);
@@ -161,9 +196,9 @@ export class ExecService implements Execs {
     await this.#deps.supervisors.get(record).writeStdin(execId, data, signal);
   }
 
-  async closeStdin(sandbox: string, execId: string): Promise<void> {
-    const record = await this.#following(sandbox, execId);
-    await this.#deps.supervisors.get(record).closeStdin(execId);
+  async closeStdin(sandbox: string, execId: string, signal?: AbortSignal): Promise<void> {
+    const record = await this.#following(sandbox, execId, signal);
+    await this.#deps.supervisors.get(record).closeStdin(execId, signal);
   }
 
   /**

@@ -15,6 +15,7 @@ export interface EndOutcome {
   signal: string | undefined;
   /** Why the program could not be started. */
   startError?: ErrorBody["error"] | undefined;
+  unrecorded?: false;
 }
 
 export const LOST: EndOutcome = { status: "lost", exitCode: undefined, signal: undefined };

@@ -1,4 +1,5 @@
-import { AidoError, type ErrorCode, type ExecInfo, isAidoError } from "@aido/sdk/protocol";
+import { AidoError, type ErrorCode, type ExecInfo, type ExecRequest, isAidoError } from "@aido/sdk/protocol";
+import type { ExecRecord } from "../store/store.ts";
 import { type EndOutcome, LOST } from "./exec-status.ts";
 
 /** What to tell about a program that the sandbox could not start. */
@@ -23,16 +24,27 @@ export function toFailedStart(thrown: unknown, signal: AbortSignal | undefined):
   if (isAidoError(thrown) && (thrown.code === "EXECUTION_FAILED" || "refusal" in thrown.details)) {
     const isMissing = thrown.code === "EXECUTION_FAILED" && thrown.details["errno"] === "ENOENT";
     const startError = thrown.toBody().error;
-    return { status: "exited", exitCode: isMissing ? 127 : 126, signal: undefined, startError };
+    return {
+      status: "exited",
+      exitCode: isMissing ? 127 : 126,
+      signal: undefined,
+      startError,
+      unrecorded: false,
+    };
   }
   return signal?.aborted ? { status: "killed", exitCode: 137, signal: "SIGKILL" } : LOST;
 }
 
-/** The answer to a request that has been made before: the same again, or a refusal when it asks for something else. */
-export function repeatedExec(exec: ExecInfo, argv: readonly string[]): ExecInfo {
-  const isSame = exec.argv.length === argv.length && exec.argv.every((word, at) => word === argv[at]);
-  if (isSame) return mustHaveStarted(exec);
-  throw new AidoError("EXECUTION_CONFLICT", `The id ${exec.id} belongs to another command`, {
+/** A request that has been made before gets the same again; one that asks for something else with its id is refused. */
+export function refuseOther(
+  exec: ExecRecord,
+  { argv, fingerprint }: Pick<ExecRequest, "argv" | "fingerprint">,
+): void {
+  const isSameCommand = exec.argv.length === argv.length && exec.argv.every((word, at) => word === argv[at]);
+  const isComparable = exec.fingerprint !== undefined && fingerprint !== undefined;
+  if (isSameCommand && (!isComparable || exec.fingerprint === fingerprint)) return;
+  const what = isSameCommand ? "the same command with other input, files or settings" : "another command";
+  throw new AidoError("EXECUTION_CONFLICT", `The id ${exec.id} belongs to ${what}`, {
     hint: "Use a new id, or none.",
     details: { execId: exec.id },
   });

@@ -5,6 +5,7 @@ import type { EvidenceSink } from "../evidence/evidence-sink.ts";
 import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { Supervisors } from "../supervisor/supervisors.ts";
+import { orAborted } from "../supervisor/time-limit.ts";
 import type { ToolOptions, ToolRun } from "../supervisor/tool-run.ts";
 import { readFileEvents } from "./read-file-events.ts";
 import { readRecords, toFileInfo } from "./record-reader.ts";
@@ -53,15 +54,15 @@ export class FileService implements Files {
   ): Promise<void> {
     const counted = countBytes(content);
     const mode = options.mode === undefined ? "-" : toOctal(options.mode);
-    const place = await this.#toChange(sandbox, path);
+    const place = await this.#toChange(sandbox, path, options.signal);
     using _use = this.#use(place);
     const run = this.#tool("write", place, path, [mode], { stdin: counted.content, signal: options.signal });
     await run.done;
     await this.#tell(place, "files.write", { path, bytes: counted.bytes() });
   }
 
-  async stat(sandbox: string, path: string): Promise<FileInfo> {
-    const run = await this.#run("stat", sandbox, path);
+  async stat(sandbox: string, path: string, signal?: AbortSignal): Promise<FileInfo> {
+    const run = await this.#run("stat", sandbox, path, [], { signal });
     for await (const record of readRecords(run.stdout)) return toFileInfo(record, path);
     await run.done;
     throw new AidoError("FILE_NOT_FOUND", `There is no ${path}`);
@@ -91,8 +92,8 @@ export class FileService implements Files {
     return entries;
   }
 
-  async move(sandbox: string, from: string, to: string): Promise<void> {
-    const place = await this.#toChange(sandbox, from);
+  async move(sandbox: string, from: string, to: string, signal?: AbortSignal): Promise<void> {
+    const place = await this.#toChange(sandbox, from, signal);
     const source = toSandboxPath(place.workdir, from);
     const target = toSandboxPath(place.workdir, to);
     // One root for both: where they differ, the workdir's name is put before the relative one.
@@ -100,19 +101,19 @@ export class FileService implements Files {
     const whole = (one: typeof source) =>
       isMixed && one.root !== "/" ? `${one.root}/${one.path}` : one.path;
     const root = isMixed ? "/" : source.root;
-    await place.supervisor.tool(["move", root, whole(source), whole(target)]).done;
+    await place.supervisor.tool(["move", root, whole(source), whole(target)], { signal }).done;
     await this.#tell(place, "files.move", { from, to });
   }
 
-  async remove(sandbox: string, path: string): Promise<void> {
-    const place = await this.#toChange(sandbox, path);
-    await this.#tool("remove", place, path).done;
+  async remove(sandbox: string, path: string, signal?: AbortSignal): Promise<void> {
+    const place = await this.#toChange(sandbox, path, signal);
+    await this.#tool("remove", place, path, [], { signal }).done;
     await this.#tell(place, "files.remove", { path });
   }
 
-  async mkdir(sandbox: string, path: string): Promise<void> {
-    const place = await this.#toChange(sandbox, path);
-    await this.#tool("mkdir", place, path, [DIRECTORY_MODE]).done;
+  async mkdir(sandbox: string, path: string, signal?: AbortSignal): Promise<void> {
+    const place = await this.#toChange(sandbox, path, signal);
+    await this.#tool("mkdir", place, path, [DIRECTORY_MODE], { signal }).done;
     await this.#tell(place, "files.mkdir", { path });
   }
 
@@ -122,9 +123,9 @@ export class FileService implements Files {
     signal?: AbortSignal,
     onReady?: () => void,
   ): AsyncGenerator<FileEvent, void, undefined> {
-    const place = await this.#place(sandbox, path || ".");
+    const place = await this.#place(sandbox, path || ".", signal);
     using _use = this.#use(place);
-    const run = this.#tool("watch", place, path || ".", [], { signal });
+    const run = this.#tool("watch", place, path || ".", [], { signal, isLasting: true });
     yield* readFileEvents(run.stdout, onReady);
     await run.done;
   }
@@ -144,7 +145,7 @@ export class FileService implements Files {
     signal?: AbortSignal,
   ): Promise<void> {
     const counted = countBytes(archive);
-    const place = await this.#toChange(sandbox, path || ".");
+    const place = await this.#toChange(sandbox, path || ".", signal);
     using _use = this.#use(place);
     await this.#tool("untar", place, path || ".", [], { stdin: counted.content, signal }).done;
     await this.#tell(place, "files.untar", { path: path || ".", bytes: counted.bytes() });
@@ -156,7 +157,7 @@ export class FileService implements Files {
     path: string,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Uint8Array, void, undefined> {
-    const place = await this.#place(sandbox, path);
+    const place = await this.#place(sandbox, path, signal);
     using _use = this.#use(place);
     const run = this.#tool(tool, place, path, [], { signal });
     yield* run.stdout;
@@ -175,7 +176,7 @@ export class FileService implements Files {
     rest: readonly string[] = [],
     options: ToolOptions = {},
   ): Promise<ToolRun> {
-    return this.#tool(tool, await this.#place(sandbox, path), path, rest, options);
+    return this.#tool(tool, await this.#place(sandbox, path, options.signal), path, rest, options);
   }
 
   #tool(
@@ -190,15 +191,16 @@ export class FileService implements Files {
   }
 
   /** Checks the path before anything is asked of the sandbox. */
-  async #place(sandbox: string, path: string): Promise<Place> {
+  async #place(sandbox: string, path: string, signal: AbortSignal | undefined): Promise<Place> {
     toSandboxPath("/", path);
-    const record = await this.#deps.sandboxes.resolveRunning(sandbox);
+    const record = await this.#deps.sandboxes.resolveRunning(sandbox, { signal });
     return { sandboxId: record.id, supervisor: this.#deps.supervisors.get(record), workdir: record.workdir };
   }
 
-  async #toChange(sandbox: string, path: string): Promise<Place> {
-    const place = await this.#place(sandbox, path);
-    await this.#deps.settled?.(place.sandboxId);
+  async #toChange(sandbox: string, path: string, signal: AbortSignal | undefined): Promise<Place> {
+    const place = await this.#place(sandbox, path, signal);
+    const settled = this.#deps.settled?.(place.sandboxId);
+    if (settled !== undefined) await orAborted(settled, signal);
     return place;
   }
 

@@ -1,4 +1,4 @@
-import { type GitObject, gitObject } from "./git-objects.ts";
+import { blobObject, type GitObject, gitObject } from "./git-objects.ts";
 import type { GitRepository } from "./git-repository.ts";
 import { readContents } from "./read-contents.ts";
 import type { ScanRecord } from "./scan-records.ts";
@@ -22,32 +22,42 @@ export class ChangeTaker {
     this.#tree = tree;
   }
 
-  async take({ removed, changed }: WorkspaceChanges, signal?: AbortSignal): Promise<void> {
-    for (const path of removed) this.#tree.remove(path);
-    for (const batch of batches(changed)) await this.#takeBatch(batch, signal);
+  /** The paths of the files that are other than they were, or gone. */
+  async take({ removed, changed }: WorkspaceChanges, signal?: AbortSignal): Promise<ReadonlySet<string>> {
+    const files = new Set<string>();
+    for (const path of removed) for (const gone of this.#tree.remove(path)) files.add(gone);
+    for (const batch of batches(changed)) {
+      for (const path of await this.#takeBatch(batch, signal)) files.add(path);
+    }
+    return files;
   }
 
-  async #takeBatch(records: readonly ScanRecord[], signal: AbortSignal | undefined): Promise<void> {
+  async #takeBatch(
+    records: readonly ScanRecord[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly string[]> {
+    const files: string[] = [];
     const blobs: { record: ScanRecord; blob: GitObject }[] = [];
     const toRead: ScanRecord[] = [];
     for (const record of records) {
       if (record.type === "symlink")
         blobs.push({ record, blob: gitObject("blob", Buffer.from(record.target, "latin1")) });
-      else if (record.content !== undefined) blobs.push({ record, blob: gitObject("blob", record.content) });
+      else if (record.content !== undefined) blobs.push({ record, blob: await blobObject(record.content) });
       else if (record.size > MAX_FILE_BYTES) blobs.push({ record, blob: this.#standIn(record.size) });
       else toRead.push(record);
     }
     for await (const read of readContents(this.#reader, toRead, MAX_FILE_BYTES, signal)) {
       const { record, content, size } = read;
-      if (content !== undefined) blobs.push({ record, blob: gitObject("blob", content) });
+      if (content !== undefined) blobs.push({ record, blob: await blobObject(content) });
       else if (size > MAX_FILE_BYTES) blobs.push({ record, blob: this.#standIn(size) });
       // Gone or unreadable: not part of what can be kept. When that ends, its change time tells.
-      else this.#tree.remove(record.path);
+      else files.push(...this.#tree.remove(record.path));
     }
     await this.#repository.objects.write(blobs.map(({ blob }) => blob));
     for (const { record, blob } of blobs) {
-      this.#tree.set(record.path, { mode: fileMode(record), id: blob.id });
+      if (this.#tree.set(record.path, { mode: fileMode(record), id: blob.id })) files.push(record.path);
     }
+    return files;
   }
 
   #standIn(size: number): GitObject {

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
 
 const LINE = /^(?:c ([0-9a-f]{40}|none)|t) ([0-9a-f]{40}) ([A-Za-z0-9_.-]{1,64}) \.$/;
+const SIZE_LINE = /^s (\d{1,15}) \.$/;
 const READ_BYTES = 1024 * 1024;
 
 /**
@@ -14,6 +15,7 @@ export class CommitLog {
   #offset = 0;
   #rest = "";
   #head: string | undefined;
+  #bytes = 0;
 
   constructor(path: string) {
     this.#path = path;
@@ -37,6 +39,16 @@ export class CommitLog {
   advance(before: string | undefined, commit: string, execId: string): boolean {
     this.#append(`c ${before ?? "none"} ${commit} ${execId}`);
     return this.tied(execId) === commit;
+  }
+
+  /** What was noted of the history's size, by all processes together. */
+  bytes(): number {
+    this.#refresh();
+    return this.#bytes;
+  }
+
+  grow(bytes: number): void {
+    this.#append(`s ${bytes}`);
   }
 
   close(): void {
@@ -72,7 +84,10 @@ export class CommitLog {
 
   #take(line: string): void {
     const match = LINE.exec(line);
-    if (match === null) return;
+    if (match === null) {
+      this.#bytes += Number(SIZE_LINE.exec(line)?.[1] ?? 0);
+      return;
+    }
     const [, before, commit = "", execId = ""] = match;
     if (before !== undefined && before !== (this.#head ?? "none")) return;
     if (before !== undefined) this.#head = commit;

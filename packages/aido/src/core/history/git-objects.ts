@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { storedName } from "./git-names.ts";
 
 export type ObjectType = "blob" | "tree" | "commit";
@@ -20,11 +21,24 @@ export interface TreeEntry {
   id: string;
 }
 
+/** Hashed at a stretch: about a millisecond. */
+const HASH_BYTES = 1024 * 1024;
 export const EMPTY_TREE_ID = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 export function gitObject(type: ObjectType, content: Buffer): GitObject {
   const id = createHash("sha1").update(`${type} ${content.length}\0`).update(content).digest("hex");
   return { id, type, content };
+}
+
+/** As `gitObject`, with turns for others in between: a file may be large. */
+export async function blobObject(content: Buffer): Promise<GitObject> {
+  if (content.length <= HASH_BYTES) return gitObject("blob", content);
+  const hash = createHash("sha1").update(`blob ${content.length}\0`);
+  for (let at = 0; at < content.length; at += HASH_BYTES) {
+    hash.update(content.subarray(at, at + HASH_BYTES));
+    await nextTurn();
+  }
+  return { id: hash.digest("hex"), type: "blob", content };
 }
 
 /** Git compares names as if a directory's ended in a slash. */

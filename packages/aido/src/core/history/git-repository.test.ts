@@ -2,8 +2,9 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { commitObject, gitObject, treeObject } from "./git-objects.ts";
+import { blobObject, commitObject, gitObject, treeObject } from "./git-objects.ts";
 import { GitRepository } from "./git-repository.ts";
 
 const AT = new Date("2024-01-02T03:04:05.678Z");
@@ -97,6 +98,27 @@ test("many objects become one pack that git accepts", async () => {
   expect(git("cat-file", "blob", "main:f6")).toBe(blobs[6]?.content.toString("latin1"));
 });
 
+test("others have their turns while large objects are hashed and written", async () => {
+  using made = makeRepository();
+  const contents = [...Array(3)].map((_, at) => Buffer.alloc(8 * 1024 * 1024, `${at}`));
+  contents.push(...[...Array(100)].map((_, at) => Buffer.alloc(60_000, `small ${at}`)));
+  let isDone = false;
+  const writing = (async () => {
+    const blobs = await Promise.all(contents.map(blobObject));
+    await made.repository.objects.write(blobs);
+    return blobs;
+  })().finally(() => {
+    isDone = true;
+  });
+  let turns = 0;
+  for (; !isDone; turns++) await nextTurn();
+  const blobs = await writing;
+  expect(turns).toBeGreaterThan(20);
+  expect(blobs.map(({ id }) => id)).toEqual(contents.map((content) => gitObject("blob", content).id));
+  expect(made.git("fsck", "--strict", "--no-dangling")).toBe("");
+  expect(made.git("count-objects", "-v")).toMatch(/^count: 103\n/);
+});
+
 test("a repository that is half made is made anew, a whole one is left alone", () => {
   using made = makeRepository();
   const { repository, git } = made;
@@ -152,7 +174,7 @@ test("a line of the log that was cut off or is none counts for nothing", () => {
   expect(repository.tied("../x")).toBeUndefined();
 });
 
-test("git's own failures and too large answers are told with the code that was asked for", async () => {
+test("git's own failures are told with the code that was asked for, and answers are bounded", async () => {
   using made = makeRepository();
   const { repository } = made;
   await expect(repository.git(["log", "nothing"], { code: "GIT_DIFF_FAILED" })).rejects.toMatchObject({
@@ -160,7 +182,10 @@ test("git's own failures and too large answers are told with the code that was a
     message: expect.stringContaining("git log failed"),
   });
   const large = repository.git(["--version"], { code: "GIT_DIFF_FAILED", maxBytes: 3 });
-  await expect(large).rejects.toMatchObject({ message: "The answer is larger than 3 bytes" });
+  await expect(large).rejects.toMatchObject({
+    code: "PAYLOAD_TOO_LARGE",
+    message: "The answer is larger than 3 bytes",
+  });
   const aborted = repository.git(["cat-file", "--batch"], {
     code: "GIT_DIFF_FAILED",
     signal: AbortSignal.abort(new Error("enough")),

@@ -14,25 +14,36 @@ import { join } from "node:path";
 import { AidoError, type ErrorCode } from "@aido/sdk/protocol";
 import { CommitLog } from "./commit-log.ts";
 import { gitEnvironment } from "./git-environment.ts";
+import { HistorySize } from "./history-size.ts";
 import { ObjectDatabase } from "./object-database.ts";
 
 const HEAD = "refs/heads/main";
 const CONFIG =
   "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n\tquotepath = false\n[gc]\n\tauto = 0\n";
 const GIT_LIMIT_MS = 120_000;
+/** A listing of all that a history can hold. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+
+export interface GitOptions {
+  code: ErrorCode;
+  stdin?: Buffer;
+  signal?: AbortSignal | undefined;
+  maxBytes?: number;
+}
 
 /** A bare repository outside every sandbox. Written by aido itself; git only reads it. */
 export class GitRepository {
   readonly directory: string;
   readonly objects: ObjectDatabase;
+  readonly size: HistorySize;
   readonly #log: CommitLog;
   #standInStart: string | undefined;
 
-  constructor(directory: string) {
+  constructor(directory: string, maxBytes = Number.POSITIVE_INFINITY) {
     this.directory = directory;
-    this.objects = new ObjectDatabase(directory);
     this.#log = new CommitLog(join(directory, "commits.log"));
+    this.size = new HistorySize(this.#log, maxBytes);
+    this.objects = new ObjectDatabase(directory, this.size);
   }
 
   get exists(): boolean {
@@ -95,16 +106,39 @@ export class GitRepository {
     return this.#log.tied(execId);
   }
 
-  /** Lets go of its files. */
+  /** Lets go of its files. The sandbox may be gone, and its directory with it. */
   close(): void {
+    try {
+      if (this.exists) this.size.note();
+    } catch {
+      // On a full disk it is counted too small by less than a mebibyte.
+    }
     this.#log.close();
   }
 
-  /** Runs git on this repository alone and gives back what it printed. */
-  async git(
+  /** Runs git on this repository alone and gives back what it printed. Raises PAYLOAD_TOO_LARGE when that is too much. */
+  async git(args: readonly string[], options: GitOptions): Promise<Buffer> {
+    const limit = options.maxBytes ?? MAX_ANSWER_BYTES;
+    const parts: Buffer[] = [];
+    let length = 0;
+    const take = (chunk: Buffer): boolean => {
+      length += chunk.length;
+      if (length <= limit) parts.push(chunk);
+      return length <= limit;
+    };
+    await this.read(args, options, take);
+    if (length <= limit) return Buffer.concat(parts);
+    throw new AidoError("PAYLOAD_TOO_LARGE", `The answer is larger than ${limit} bytes`, {
+      hint: "Ask for less: entries that are closer to each other, or single files of one.",
+    });
+  }
+
+  /** As `git`, told piece by piece; it is ended when `take` wants no more. */
+  async read(
     args: readonly string[],
-    options: { code: ErrorCode; stdin?: Buffer; signal?: AbortSignal | undefined; maxBytes?: number },
-  ): Promise<Buffer> {
+    options: Omit<GitOptions, "maxBytes">,
+    take: (chunk: Buffer) => boolean,
+  ): Promise<void> {
     const child = spawn("git", ["-c", "core.attributesFile=/dev/null", ...args], {
       env: gitEnvironment(this.directory),
       cwd: "/",
@@ -114,9 +148,7 @@ export class GitRepository {
     });
     const stop = () => child.kill("SIGKILL");
     options.signal?.addEventListener("abort", stop, { once: true });
-    const limit = options.maxBytes ?? MAX_ANSWER_BYTES;
-    const parts: Buffer[] = [];
-    let length = 0;
+    let isEnough = false;
     let problem = "";
     child.stdin.on("error", () => undefined);
     child.stdin.end(options.stdin);
@@ -124,9 +156,9 @@ export class GitRepository {
       if (problem.length < 2_000) problem += chunk.toString("utf8");
     });
     child.stdout.on("data", (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > limit) stop();
-      else parts.push(chunk);
+      if (isEnough || take(chunk)) return;
+      isEnough = true;
+      stop();
     });
     try {
       const code = await new Promise<number | null>((resolve, reject) => {
@@ -134,10 +166,8 @@ export class GitRepository {
         child.on("close", resolve);
       });
       options.signal?.throwIfAborted();
-      if (length > limit) throw new AidoError(options.code, `The answer is larger than ${limit} bytes`);
-      if (code !== 0)
+      if (code !== 0 && !isEnough)
         throw new AidoError(options.code, `git ${args[0]} failed: ${problem.trim() || `exit ${code}`}`);
-      return Buffer.concat(parts);
     } catch (thrown) {
       if ((thrown as NodeJS.ErrnoException).code === "ENOENT") {
         throw new AidoError(options.code, "git is not installed on this machine", {

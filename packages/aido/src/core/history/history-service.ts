@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { History, HistoryEntry, HistoryFile } from "@aido/sdk";
+import type { History, HistoryEntry, HistoryFile, HistoryPage } from "@aido/sdk";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { Clock } from "../clock.ts";
 import type { DataDir } from "../data-dir.ts";
@@ -22,15 +22,24 @@ export interface HistoryDeps {
   evidence: EvidenceSink;
   clock: Clock;
   logger: Logger;
+  /** How much a sandbox's history may take on the disk. */
+  maxBytes: number;
+  /** Resolves when what former processes left is recorded; undefined when it is. */
+  caughtUp: (record: SandboxRecord) => Promise<void> | undefined;
 }
 
 const EXEC_MESSAGE = "Update files for sandbox execution";
 const INITIAL_MESSAGE = "Initial commit";
 const README = "# Sandbox workspace\n\nChanges here are recorded after each command.\n";
 const DEFAULT_LIMIT = 10;
+/** The commit has them all; the evidence outlives it. */
+const MAX_TOLD_FILES = 100;
 /** A sandbox may hold up its own tools; it must not hold up whoever uses it for longer. */
 const RECORD_LIMIT_MS = 120_000;
 const ROLLBACK_LIMIT_MS = 600_000;
+/** As much as one answer has of an exec's output. */
+const MAX_DIFF_BYTES = 8 * 1024 * 1024;
+const MAX_TREE_BYTES = 32 * 1024 * 1024;
 const PATCH = ["-p", "--no-ext-diff", "--no-textconv", "--no-color"];
 
 /** The workspace after each exec, kept outside the sandbox. Works on images without git. */
@@ -58,17 +67,27 @@ export class HistoryService implements History {
     }
   }
 
-  /** Called when an exec has ended. Never fails the exec: what cannot be recorded is logged and in the evidence. */
-  async recordExec(record: SandboxRecord, execId: string): Promise<void> {
+  /**
+   * Called when execs have ended: what changed is the first one's entry, for which the others stand too. Never fails an
+   * exec: what cannot be recorded is logged and in the evidence.
+   */
+  async recordExecs(record: SandboxRecord, execIds: readonly string[]): Promise<void> {
     try {
       await this.#slots.inTurn(record, async (history) => {
+        // Of several processes that follow an exec, another may have recorded it.
+        const [execId, ...others] = execIds.filter((id) => history.repository.tied(id) === undefined);
+        if (execId === undefined) return;
         const signal = AbortSignal.timeout(RECORD_LIMIT_MS);
         const entry = { execId, at: this.#deps.clock.now(), message: EXEC_MESSAGE };
-        const { commitId, isNew } = await history.record(entry, signal);
-        if (isNew) await this.#deps.evidence.append(record.id, "history.commit", { execId, commitId });
+        const { commitId, isNew, files } = await history.record(entry, signal);
+        for (const other of others) history.repository.tie(other, commitId);
+        if (!isNew) return;
+        const told = [...files].sort().slice(0, MAX_TOLD_FILES).map(shownName);
+        const detail = { execId, commitId, files: told, filesTotal: files.size };
+        await this.#deps.evidence.append(record.id, "history.commit", detail);
       });
     } catch (thrown) {
-      await this.#notRecorded(record, execId, thrown);
+      for (const execId of execIds) await this.#notRecorded(record, execId, thrown);
     }
   }
 
@@ -84,11 +103,10 @@ export class HistoryService implements History {
 
   async list(
     sandbox: string,
-    options: { limit?: number; signal?: AbortSignal } = {},
+    { limit = DEFAULT_LIMIT, before, signal }: HistoryPage = {},
   ): Promise<readonly HistoryEntry[]> {
     const record = await this.#resolve(sandbox);
-    const limit = options.limit ?? DEFAULT_LIMIT;
-    return this.#slots.inTurn(record, (history) => history.list(limit, options.signal));
+    return this.#slots.inTurn(record, (history) => history.list(limit, { before, signal }));
   }
 
   async diff(
@@ -101,7 +119,7 @@ export class HistoryService implements History {
     return this.#slots.inTurn(record, async (history) => {
       const from = history.commitOf(fromExecId);
       const to = history.commitOf(toExecId);
-      const options = { code: "GIT_DIFF_FAILED" as const, signal };
+      const options = { code: "GIT_DIFF_FAILED" as const, signal, maxBytes: MAX_DIFF_BYTES };
       const common = ["diff-tree", "-r", "--no-renames"];
       const raw = await history.repository.git([...common, "-z", "--raw", from, to], options);
       if (raw.length === 0) return {};
@@ -111,9 +129,11 @@ export class HistoryService implements History {
 
   async rollback(sandbox: string, execId: string, signal?: AbortSignal): Promise<HistoryEntry> {
     const record = await this.#deps.sandboxes.resolveRunning(sandbox);
-    this.#refuseWithout(record);
+    await this.#readable(record);
     return this.#slots.inTurn(record, async (history, workspace) => {
       const to = history.commitOf(execId);
+      // What is there could not be kept, so it is not overwritten.
+      history.repository.size.mustHaveRoom();
       const limit = AbortSignal.timeout(ROLLBACK_LIMIT_MS);
       const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
       try {
@@ -134,7 +154,8 @@ export class HistoryService implements History {
     const record = await this.#resolve(sandbox);
     return this.#slots.inTurn(record, async (history) => {
       const args = ["ls-tree", "-r", "-l", "-z", history.commitOf(execId)];
-      const files = parseTree(await history.repository.git(args, { code: "GIT_HISTORY_FAILED" }));
+      const options = { code: "GIT_HISTORY_FAILED" as const, maxBytes: MAX_TREE_BYTES };
+      const files = parseTree(await history.repository.git(args, options));
       return files.map(({ path, mode, size }) => ({ path: shownName(path), mode, size: size ?? 0 }));
     });
   }
@@ -183,7 +204,7 @@ export class HistoryService implements History {
     const entry = { execId: newId("rollback"), at, message: `Roll back to ${execId}` };
     const { commitId } = await history.record(entry, signal);
     await this.#deps.evidence.append(record.id, "history.rollback", { to: execId, commitId });
-    const [newest] = await history.list(1, signal);
+    const [newest] = await history.list(1, { signal });
     if (newest === undefined) throw new AidoError("GIT_ROLLBACK_FAILED", "The rollback left no entry");
     return newest;
   }
@@ -197,12 +218,12 @@ export class HistoryService implements History {
 
   async #resolve(sandbox: string): Promise<SandboxRecord> {
     const record = await this.#deps.sandboxes.resolve(sandbox);
-    this.#refuseWithout(record);
+    await this.#readable(record);
     return record;
   }
 
-  #refuseWithout(record: SandboxRecord): void {
-    if (record.history) return;
+  async #readable(record: SandboxRecord): Promise<void> {
+    if (record.history) return await this.#deps.caughtUp(record);
     throw new AidoError("UNSUPPORTED", `Sandbox ${record.id} keeps no history`, {
       hint: "Create it with history to record its workspace.",
     });

@@ -15,7 +15,7 @@ function makeSlots() {
     },
   };
   return {
-    slots: new HistorySlots({ supervisors, dataDir }),
+    slots: new HistorySlots({ supervisors, dataDir, maxBytes: 1024 * 1024 }),
     dataDir,
     [Symbol.dispose]: () => rmSync(place, { recursive: true, force: true }),
   };

@@ -21,13 +21,20 @@ interface Slot {
   pending: number;
 }
 
+export interface HistorySlotsDeps {
+  supervisors: Pick<Supervisors, "get">;
+  dataDir: DataDir;
+  /** Of each history. */
+  maxBytes: number;
+}
+
 /** The histories this process works with. */
 export class HistorySlots {
-  readonly #deps: { supervisors: Pick<Supervisors, "get">; dataDir: DataDir };
+  readonly #deps: HistorySlotsDeps;
   readonly #slots = new Map<string, Slot>();
   readonly #budget = new WatchBudget();
 
-  constructor(deps: { supervisors: Pick<Supervisors, "get">; dataDir: DataDir }) {
+  constructor(deps: HistorySlotsDeps) {
     this.#deps = deps;
   }
 
@@ -74,7 +81,8 @@ export class HistorySlots {
   }
 
   #make(record: SandboxRecord): Slot {
-    const repository = new GitRepository(join(this.#deps.dataDir.sandbox(record.id), "history.git"));
+    const { dataDir, maxBytes } = this.#deps;
+    const repository = new GitRepository(join(dataDir.sandbox(record.id), "history.git"), maxBytes);
     const workspace = supervisorWorkspace(
       () => this.#deps.supervisors.get(slot.record),
       () => slot.record.workdir,

@@ -2,35 +2,46 @@ import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { deflateSync, inflateSync } from "node:zlib";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { inflateSync } from "node:zlib";
 import { AidoError } from "@aido/sdk/protocol";
+import { deflate } from "./deflate.ts";
 import { gitEnvironment } from "./git-environment.ts";
 import type { GitObject, ObjectType } from "./git-objects.ts";
+import type { HistorySize } from "./history-size.ts";
 
 /** Beyond this many objects one pack is cheaper than single files. */
 const PACK_FROM = 256;
 const PACK_LIMIT_MS = 120_000;
+/** What is written at a stretch before others have their turn. */
+const STRETCH_BYTES = 256 * 1024;
+/** Of one object in a pack's index. */
+const INDEX_BYTES = 32;
 const MAX_COMMIT_BYTES = 65_536;
 const PACK_TYPE: Readonly<Record<ObjectType, number>> = { commit: 1, tree: 2, blob: 3 };
 
 /** Where objects are kept. A name that exists is never written again: it is the hash of its content. */
 export class ObjectDatabase {
   readonly #gitDir: string;
+  readonly #size: HistorySize;
   readonly #written = new Set<string>();
 
-  constructor(gitDir: string) {
+  constructor(gitDir: string, size: HistorySize) {
     this.#gitDir = gitDir;
+    this.#size = size;
   }
 
   has(id: string): boolean {
     return this.#written.has(id) || existsSync(this.#path(id));
   }
 
+  /** Raises HISTORY_FULL when there is no room left for contents; an entry that has them all is completed. */
   async write(objects: readonly GitObject[]): Promise<void> {
     const fresh = objects.filter((object) => !this.has(object.id));
     if (fresh.length >= PACK_FROM) await this.#writePack(fresh);
-    else for (const object of fresh) this.#writeLoose(object);
+    else await this.#writeAllLoose(fresh);
     for (const object of fresh) this.#written.add(object.id);
   }
 
@@ -48,12 +59,39 @@ export class ObjectDatabase {
     return join(this.#gitDir, "objects", id.slice(0, 2), id.slice(2));
   }
 
-  #writeLoose(object: GitObject): void {
-    const path = this.#path(object.id);
+  async #writeAllLoose(objects: readonly GitObject[]): Promise<void> {
+    let bytes = 0;
+    for (const object of objects) {
+      if (object.type === "blob") this.#size.mustHaveRoom();
+      const writing = this.#writeLoose(object);
+      if (writing !== undefined) await writing;
+      bytes += object.content.length;
+      if (bytes < STRETCH_BYTES) continue;
+      await nextTurn();
+      bytes = 0;
+    }
+  }
+
+  /** Without a turn of the loop for small ones: they are on the way of every exec. */
+  #writeLoose(object: GitObject): Promise<void> | undefined {
     const header = Buffer.from(`${object.type} ${object.content.length}\0`);
     const temporary = join(this.#gitDir, "objects", `new-${randomBytes(6).toString("hex")}`);
-    const bytes = deflateSync(Buffer.concat([header, object.content]), { level: 1 });
+    const bytes = deflate(object.content, header);
+    if (bytes instanceof Promise) return this.#writeLarge(object, bytes, temporary);
     writeFileSync(temporary, bytes, { mode: 0o400 });
+    this.#put(temporary, object, bytes.length);
+    return undefined;
+  }
+
+  async #writeLarge(object: GitObject, deflating: Promise<Buffer>, temporary: string): Promise<void> {
+    const bytes = await deflating;
+    await writeFile(temporary, bytes, { mode: 0o400 });
+    this.#put(temporary, object, bytes.length);
+  }
+
+  #put(temporary: string, object: GitObject, length: number): void {
+    this.#size.add(length);
+    const path = this.#path(object.id);
     try {
       renameSync(temporary, path);
     } catch (thrown) {
@@ -65,6 +103,7 @@ export class ObjectDatabase {
 
   /** A pack of whole objects; git makes its index and checks it. */
   async #writePack(objects: readonly GitObject[]): Promise<void> {
+    if (objects.some(({ type }) => type === "blob")) this.#size.mustHaveRoom();
     const child = spawn("git", ["index-pack", "--stdin"], {
       env: gitEnvironment(this.#gitDir),
       stdio: ["pipe", "ignore", "pipe"],
@@ -82,8 +121,10 @@ export class ObjectDatabase {
     // An early end shows as its exit code; the broken pipe adds nothing.
     child.stdin.on("error", () => undefined);
     const hash = createHash("sha1");
+    let length = 0;
     const put = async (part: Buffer): Promise<void> => {
       hash.update(part);
+      length += part.length;
       if (!child.stdin.write(part)) await Promise.race([once(child.stdin, "drain"), ended]);
     };
     const head = Buffer.alloc(12);
@@ -93,7 +134,7 @@ export class ObjectDatabase {
     await put(head);
     for (const object of objects) {
       await put(packEntryHeader(PACK_TYPE[object.type], object.content.length));
-      await put(deflateSync(object.content, { level: 1 }));
+      await put(await deflate(object.content));
     }
     child.stdin.end(hash.digest());
     const [code] = await ended.catch((thrown: unknown) => {
@@ -103,6 +144,7 @@ export class ObjectDatabase {
     if (code !== 0) {
       throw new AidoError("GIT_COMMIT_FAILED", `The history could not be written: ${problem.trim()}`);
     }
+    this.#size.add(length + objects.length * INDEX_BYTES);
   }
 }
 

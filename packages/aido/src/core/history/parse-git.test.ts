@@ -1,27 +1,10 @@
 import { expect, test } from "vitest";
 import { originalPath, shownName, storedName } from "./git-names.ts";
-import { parseLog, parsePatch, parseTree } from "./parse-git.ts";
+import { parsePatch, parseTree } from "./parse-git.ts";
 
 const ID = "a".repeat(40);
 const RAW = `:100644 100644 ${ID} ${ID} M`;
 const latin1 = (text: string) => Buffer.from(text, "latin1");
-
-test("a log is read by its fields, whatever the names hold", () => {
-  const body = "Update\n\nExecution ID: exec_1\nTimestamp: 2024-01-02T03:04:05.678Z\n";
-  const output = `${ID}\x0012\0${body}\0\0\n${RAW}\0\n:odd\x01\0${RAW}\0${"b".repeat(40)}\0${"c".repeat(40)}\x0013\0plain\n\0\0`;
-  expect(parseLog(latin1(output))).toEqual([
-    {
-      commitId: ID,
-      execId: "exec_1",
-      at: new Date("2024-01-02T03:04:05.678Z"),
-      message: "Update",
-      files: ["\n:odd\x01", "b".repeat(40)],
-    },
-    { commitId: "c".repeat(40), execId: "unknown", at: new Date(13_000), message: "plain", files: [] },
-  ]);
-  expect(parseLog(Buffer.alloc(0))).toEqual([]);
-  expect(() => parseLog(latin1("not a log\0x\0y\0"))).toThrow("cannot be read");
-});
 
 test("a tree is read with names that hold tabs, newlines and any bytes", () => {
   const lines = `100644 blob ${ID}       5\ta\tb\n\x00120000 blob ${ID}       -\t\xff\0`;
@@ -45,6 +28,16 @@ test("a patch is split by file; content that looks like a header and changes of 
     ["__proto__", proto],
   ]);
   expect(() => parsePatch(latin1(`${RAW}\0one\0`), latin1(one + proto))).toThrow("cannot be read");
+});
+
+test.each(["\r", "\u2028", "\u2029", "\x85", "\f"])("content behind %j is no header of a patch", (end) => {
+  const text = Buffer.from(`diff --git a/one b/one\n@@ -0,0 +1 @@\n+x${end}diff --git y\n`);
+  const other = "diff --git a/two b/two\nBinary files differ\n";
+  const patch = Buffer.concat([text, latin1(other)]);
+  expect(parsePatch(latin1(`${RAW}\0one\0${RAW}\0two\0`), patch)).toEqual({
+    one: text.toString(),
+    two: other,
+  });
 });
 
 test("names are shown as they are when they are UTF-8, and as git quotes them when not", () => {

@@ -1,42 +1,8 @@
-import type { HistoryEntry } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
 import { originalPath, shownName } from "./git-names.ts";
 
 const utf8 = (latin1: string): string => Buffer.from(latin1, "latin1").toString("utf8");
-const unreadable = (): AidoError => new AidoError("GIT_HISTORY_FAILED", "The history cannot be read");
-
-/** For `git log -z --raw`: names may hold anything but NUL, so fields are told apart by their place alone. */
-export const LOG_FORMAT = "%H%x00%ct%x00%B%x00";
-
-export function parseLog(output: Buffer): readonly HistoryEntry[] {
-  const tokens = output.toString("latin1").split("\0");
-  const entries: (HistoryEntry & { files: string[] })[] = [];
-  for (let at = 0; at < tokens.length; ) {
-    const token = tokens[at] ?? "";
-    if (token === "") {
-      at += 1;
-    } else if (/^\n?:/.test(token)) {
-      entries.at(-1)?.files.push(shownName(originalPath(tokens[at + 1] ?? "")));
-      at += 2;
-    } else {
-      entries.push(toEntry(token, tokens[at + 1] ?? "", tokens[at + 2] ?? ""));
-      at += 3;
-    }
-  }
-  return entries;
-}
-
-function toEntry(commitId: string, seconds: string, body: string): HistoryEntry & { files: string[] } {
-  if (!/^[0-9a-f]{40}$/.test(commitId)) throw unreadable();
-  const at = /^Timestamp: (\S+)$/m.exec(body)?.[1];
-  return {
-    commitId,
-    execId: /^Execution ID: (\S+)$/m.exec(body)?.[1] ?? "unknown",
-    at: at === undefined ? new Date(Number(seconds) * 1000) : new Date(at),
-    message: utf8(body.split("\n")[0] ?? ""),
-    files: [],
-  };
-}
+export const unreadable = (): AidoError => new AidoError("GIT_HISTORY_FAILED", "The history cannot be read");
 
 export interface ListedFile {
   mode: string;
@@ -62,13 +28,13 @@ export function parseTree(output: Buffer): ListedFile[] {
 }
 
 /**
- * `git diff-tree -p` by path; `raw` is the same diff as `--raw -z`. A line of content never begins with `diff --git`. A path
- * that turned from a file into a link or back has two parts.
+ * `git diff-tree -p` by path; `raw` is the same diff as `--raw -z`. A line of content never begins with `diff --git`, and only
+ * \n ends a line: for `^` \r would too. A path that turned from a file into a link or back has two parts.
  */
 export function parsePatch(raw: Buffer, patch: Buffer): Readonly<Record<string, string>> {
   const parts = patch
     .toString("latin1")
-    .split(/^(?=diff --git )/m)
+    .split(/(?<=\n)(?=diff --git )/)
     .filter((part) => part !== "");
   const tokens = raw.toString("latin1").split("\0");
   const entries: [string, string][] = [];

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ function makeHistory() {
   const place = mkdtempSync(join(tmpdir(), "aido-history-"));
   const directory = join(place, "history.git");
   const workspace = scriptedWorkspace();
-  const open = () => new SandboxHistory(new GitRepository(directory), workspace);
+  const open = (maxBytes?: number) => new SandboxHistory(new GitRepository(directory, maxBytes), workspace);
   let history = open();
   let count = 0;
   return {
@@ -21,9 +22,9 @@ function makeHistory() {
     get history() {
       return history;
     },
-    reopen() {
+    reopen(maxBytes?: number) {
       history.close();
-      history = open();
+      history = open(maxBytes);
     },
     /** Records, and tells which files were read for it. */
     async record(by = history) {
@@ -63,6 +64,18 @@ test("an entry for each change, none without one; each exec stands for an entry"
   expect(await made.files()).toEqual([["d/a"], ["d/a"]]);
   // The workspace is empty now, and so is its tree.
   expect(made.fsck()).toBe("");
+});
+
+test("a look says which files are other than they were or gone, also without a saved state", async () => {
+  using made = makeHistory();
+  for (const path of ["a", "d/b", "d/c", "same"]) made.workspace.write(path, "1");
+  expect([...(await made.record()).files].sort()).toEqual(["a", "d/b", "d/c", "same"]);
+  made.reopen();
+  rmSync(join(made.directory, "workspace.state"));
+  made.workspace.write("a", "2");
+  made.workspace.write("same", "1");
+  made.workspace.remove("d");
+  expect([...(await made.record()).files].sort()).toEqual(["a", "d/b", "d/c"]);
 });
 
 test("a new process reads only what changed since the last one", async () => {
@@ -170,4 +183,38 @@ test("many files make packs, and the next change is one of its own", async () =>
   await made.record();
   expect((await made.files()).map((files) => files.length)).toEqual([1, 1_000]);
   expect(made.fsck()).toBe("");
+});
+
+test("a history that takes what it may keeps nothing more, in whichever process, and stays readable", async () => {
+  using made = makeHistory();
+  const limit = 3 * 1024 * 1024;
+  const full = { code: "HISTORY_FULL", details: { maxBytes: limit } };
+  // As many as fill it, each in a process of its own.
+  for (let i = 0; i < 3; i++) {
+    made.reopen(limit);
+    made.workspace.write(`random${i}`, randomBytes(1024 * 1024).toString("latin1"));
+    await made.record();
+  }
+  made.workspace.write("too much", "1");
+  const other = made.open(limit);
+  const looks = made.workspace.asked.length;
+  await expect(made.record()).rejects.toMatchObject(full);
+  await expect(made.record(other)).rejects.toMatchObject(full);
+  expect(made.workspace.asked).toHaveLength(looks);
+  other.close();
+  expect(await made.files()).toHaveLength(3);
+  expect(made.fsck()).toBe("");
+  made.reopen(2 * limit);
+  await made.record();
+  expect((await made.files())[0]).toEqual(["too much"]);
+});
+
+test("one look does not add much more than there is room for", async () => {
+  using made = makeHistory();
+  made.reopen(1024 * 1024);
+  for (let i = 0; i < 20; i++) made.workspace.write(`f${i}`, randomBytes(500_000).toString("latin1"));
+  await expect(made.record()).rejects.toMatchObject({ code: "HISTORY_FULL" });
+  const kept = execFileSync("git", ["--git-dir", made.directory, "count-objects"], { encoding: "utf8" });
+  expect(kept).toMatch(/^3 objects/);
+  expect(await made.files()).toEqual([]);
 });

@@ -4,7 +4,8 @@ import { ChangeTaker } from "./change-taker.ts";
 import { commitObject, type FileMode, gitObject } from "./git-objects.ts";
 import type { GitRepository } from "./git-repository.ts";
 import { KnownEntries } from "./known-entries.ts";
-import { LOG_FORMAT, parseLog, parseTree } from "./parse-git.ts";
+import { LOG_FORMAT, LogReader } from "./log-reader.ts";
+import { parseTree } from "./parse-git.ts";
 import { loadState, saveState } from "./saved-state.ts";
 import { WatchBudget } from "./watch-budget.ts";
 import { WorkspaceObserver } from "./workspace-observer.ts";
@@ -14,11 +15,20 @@ import { WorkspaceTree } from "./workspace-tree.ts";
 export const INITIAL_ID = "unknown";
 /** Of several processes that record at once each wins in turn. */
 const MAX_ATTEMPTS = 16;
+/** Of names in one list of entries. */
+const MAX_NAMES_BYTES = 8 * 1024 * 1024;
 
 export interface Entry {
   execId: string;
   at: Date;
   message: string;
+}
+
+export interface Recorded {
+  commitId: string;
+  isNew: boolean;
+  /** What this look found changed, as latin1 text. */
+  files: ReadonlySet<string>;
 }
 
 /**
@@ -44,13 +54,15 @@ export class SandboxHistory {
   }
 
   /** Looks at the workspace and adds an entry when something changed; the exec then stands for the newest entry. */
-  async record(entry: Entry, signal?: AbortSignal): Promise<{ commitId: string; isNew: boolean }> {
+  async record(entry: Entry, signal?: AbortSignal): Promise<Recorded> {
+    // Without a look at what cannot be kept.
+    this.repository.size.mustHaveRoom();
     try {
       await this.#load();
       const changes = await this.#observer.changes(signal);
       if (changes.changed.length > 0 || changes.removed.length > 0) this.#isSaved = false;
-      await this.#taker.take(changes, signal);
-      return await this.#commitIfChanged(entry);
+      const files = await this.#taker.take(changes, signal);
+      return { ...(await this.#commitIfChanged(entry)), files };
     } catch (thrown) {
       // What was seen and what is kept may differ now: begin anew with what the repository has.
       this.#isLoaded = false;
@@ -73,8 +85,13 @@ export class SandboxHistory {
     );
   }
 
-  async list(limit: number, signal?: AbortSignal): Promise<readonly HistoryEntry[]> {
-    return this.#log([`--max-count=${limit}`], signal);
+  /** Those before the entry of `before`; raises EXECUTION_NOT_FOUND when it has none. */
+  async list(
+    limit: number,
+    { before, signal }: { before?: string | undefined; signal?: AbortSignal | undefined } = {},
+  ): Promise<readonly HistoryEntry[]> {
+    if (before === undefined) return this.#log(this.repository.head(), limit, signal);
+    return (await this.#log(this.commitOf(before), limit + 1, signal)).slice(1);
   }
 
   /** True when this process has seen that there is an entry. */
@@ -128,6 +145,9 @@ export class SandboxHistory {
     if (objects.length > 0) await this.repository.objects.write(objects);
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const head = await this.#newest();
+      // Another process was faster; what it has not seen is part of the next entry.
+      const tied = this.repository.tied(entry.execId);
+      if (tied !== undefined) return { commitId: tied, isNew: false };
       if (head?.tree === rootId) {
         this.repository.tie(entry.execId, head.commit);
         return { commitId: head.commit, isNew: false };
@@ -157,11 +177,27 @@ export class SandboxHistory {
     return (await this.repository.git(args, { code: "GIT_HISTORY_FAILED" })).toString("latin1").trim();
   }
 
-  async #log(options: readonly string[], signal: AbortSignal | undefined): Promise<readonly HistoryEntry[]> {
-    const head = this.repository.head();
-    if (head === undefined) return [];
-    const format = ["-z", "--raw", "--no-abbrev", "--no-renames", "--root", `--format=${LOG_FORMAT}`];
-    const args = ["log", ...format, ...options, head];
-    return parseLog(await this.repository.git(args, { code: "GIT_HISTORY_FAILED", signal }));
+  async #log(
+    from: string | undefined,
+    limit: number,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly HistoryEntry[]> {
+    if (from === undefined) return [];
+    const format = ["-z", "--name-status", "--no-renames", "--root", `--format=${LOG_FORMAT}`];
+    const args = ["log", ...format, `--max-count=${limit}`, from];
+    const reader = new LogReader(MAX_NAMES_BYTES);
+    let problem: unknown;
+    const take = (chunk: Buffer): boolean => {
+      try {
+        reader.push(chunk);
+        return true;
+      } catch (thrown) {
+        problem = thrown;
+        return false;
+      }
+    };
+    await this.repository.read(args, { code: "GIT_HISTORY_FAILED", signal }, take);
+    if (problem !== undefined) throw problem;
+    return reader.entries;
   }
 }

@@ -1,15 +1,34 @@
-import type { Execs } from "@aido/sdk";
+import type { ExecPage, Execs } from "@aido/sdk";
 import type { ExecInfo, ExecRequest, OutputChunk, OutputRange, TerminalSize } from "@aido/sdk/protocol";
+import type { ExecEndListener } from "../exec/exec-recorder.ts";
 import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
-import type { SandboxRecord } from "../store/store.ts";
+import type { ExecStore, SandboxRecord } from "../store/store.ts";
 import { orAborted } from "../supervisor/time-limit.ts";
 import type { HistoryService } from "./history-service.ts";
+import { UnrecordedExecs } from "./unrecorded-execs.ts";
 
 /** What core's own execs offer besides. */
 export interface OwnExecs extends Execs {
   /** Without resolving the sandbox again. */
-  startIn(record: SandboxRecord, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo>;
+  startIn(
+    record: SandboxRecord,
+    request: ExecRequest,
+    signal?: AbortSignal,
+    options?: { isTracked?: boolean },
+  ): Promise<ExecInfo>;
+  running(record: SandboxRecord): Promise<unknown>;
+  recover(sandboxId: string): Promise<void>;
+  /** The exec that has the request's id; refused when it is another one. */
+  repeated(sandbox: string, request: ExecRequest): Promise<ExecInfo | undefined>;
+  onEnded(listener: ExecEndListener): void;
   close(): Promise<void>;
+}
+
+export interface TrackedExecsDeps {
+  execs: OwnExecs;
+  history: HistoryService;
+  sandboxes: SandboxResolver;
+  store: { readonly execs: ExecStore };
 }
 
 /** Execs whose changes to the workspace become history. Everything else is passed on as it is. */
@@ -20,12 +39,22 @@ export class TrackedExecs implements Execs {
   /** Tracked execs whose end has not been recorded, by sandbox and exec. */
   readonly #open = new Map<string, SandboxRecord>();
   readonly #recording = new Map<string, Promise<void>>();
+  readonly #unrecorded: UnrecordedExecs;
   readonly #closing = new AbortController();
 
-  constructor(execs: OwnExecs, history: HistoryService, sandboxes: SandboxResolver) {
+  constructor({ execs, history, sandboxes, store }: TrackedExecsDeps) {
     this.#execs = execs;
     this.#history = history;
     this.#sandboxes = sandboxes;
+    this.#unrecorded = new UnrecordedExecs({
+      store: store.execs,
+      history,
+      running: (record) => execs.running(record),
+      isOwn: (sandboxId, execId) => {
+        const key = keyOf(sandboxId, execId);
+        return this.#open.has(key) || this.#recording.has(key);
+      },
+    });
   }
 
   async start(sandbox: string, request: ExecRequest, signal?: AbortSignal): Promise<ExecInfo> {
@@ -34,21 +63,32 @@ export class TrackedExecs implements Execs {
     if (!record.history) return this.#execs.startIn(record, request, signal);
     // What was changed before must not become part of this one's entry, nor this one's changes part of that.
     if (request.history === false) {
+      await settle(this.caughtUp(record), signal);
       await settle(this.#history.settled(record.id), signal);
       return this.#execs.startIn(record, request, signal);
     }
     await settle(this.#history.ready(record), signal);
-    const info = await this.#execs.startIn(record, request, signal);
-    const key = keyOf(record.id, info.id);
-    if (this.#open.has(key)) return info;
+    await settle(this.caughtUp(record), signal);
+    const info = await this.#startTracked(record, request, signal);
     // Asked for again with the same id, it may have been recorded long ago.
-    if (info.status !== "running" && this.#history.isRecorded(record, info.id)) return info;
-    this.#open.set(key, record);
-    this.#execs.wait(record.id, info.id, this.#closing.signal).then(
-      () => this.#ended(key, info.id),
-      () => undefined,
-    );
+    if (info.status === "running" || !this.#history.isRecorded(record, info.id))
+      this.#follow(record, info.id);
     return info;
+  }
+
+  /** After a restart: goes on with what runs, and begins to record what has ended since. */
+  async recover(sandboxId: string): Promise<void> {
+    const record = await this.#sandboxes.resolve(sandboxId);
+    // Before what runs is taken over: only what nobody records yet is known to have ended.
+    // What cannot be told now is looked for again before the next exec.
+    const left = record.history ? await this.#unrecorded.take(record).catch(() => undefined) : undefined;
+    await this.#execs.recover(sandboxId);
+    for (const { id } of left?.running ?? []) this.#follow(record, id);
+  }
+
+  /** Resolves when what former processes left is recorded, as far as it has ended; undefined when there is nothing. */
+  caughtUp(record: SandboxRecord): Promise<void> | undefined {
+    return this.#unrecorded.caughtUp(record);
   }
 
   /** The entry may still be on its way: whoever changes or reads the workspace's history next waits for it. */
@@ -58,12 +98,20 @@ export class TrackedExecs implements Execs {
     return info;
   }
 
+  onEnded(listener: ExecEndListener): void {
+    this.#execs.onEnded(listener);
+  }
+
+  repeated(sandbox: string, request: ExecRequest): Promise<ExecInfo | undefined> {
+    return this.#execs.repeated(sandbox, request);
+  }
+
   get(sandbox: string, execId: string): Promise<ExecInfo> {
     return this.#execs.get(sandbox, execId);
   }
 
-  list(sandbox: string): Promise<readonly ExecInfo[]> {
-    return this.#execs.list(sandbox);
+  list(sandbox: string, page?: ExecPage): Promise<readonly ExecInfo[]> {
+    return this.#execs.list(sandbox, page);
   }
 
   output(
@@ -79,8 +127,8 @@ export class TrackedExecs implements Execs {
     return this.#execs.writeStdin(sandbox, execId, data, signal);
   }
 
-  closeStdin(sandbox: string, execId: string): Promise<void> {
-    return this.#execs.closeStdin(sandbox, execId);
+  closeStdin(sandbox: string, execId: string, signal?: AbortSignal): Promise<void> {
+    return this.#execs.closeStdin(sandbox, execId, signal);
   }
 
   resize(sandbox: string, execId: string, size: TerminalSize): Promise<void> {
@@ -91,7 +139,7 @@ export class TrackedExecs implements Execs {
     return this.#execs.kill(sandbox, execId, options);
   }
 
-  /** Execs that still run stay open: the next process records what they change with the exec after them. */
+  /** Execs that still run stay unrecorded: the next process records what they change. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#recording.values());
@@ -99,13 +147,41 @@ export class TrackedExecs implements Execs {
     await this.#execs.close();
   }
 
+  async #startTracked(record: SandboxRecord, request: ExecRequest, signal: AbortSignal | undefined) {
+    try {
+      return await this.#execs.startIn(record, request, signal, { isTracked: true });
+    } catch (thrown) {
+      // It may have begun all the same.
+      this.#unrecorded.lookAgain(record.id);
+      throw thrown;
+    }
+  }
+
+  #follow(record: SandboxRecord, execId: string): void {
+    const key = keyOf(record.id, execId);
+    if (this.#open.has(key)) return;
+    this.#open.set(key, record);
+    this.#execs.wait(record.id, execId, this.#closing.signal).then(
+      () => this.#ended(key, execId),
+      () => {
+        this.#open.delete(key);
+        this.#unrecorded.lookAgain(record.id);
+      },
+    );
+  }
+
   #ended(key: string, execId: string): Promise<void> | undefined {
     const record = this.#open.get(key);
     if (record === undefined) return this.#recording.get(key);
     this.#open.delete(key);
-    const recording = this.#history.recordExec(record, execId).finally(() => this.#recording.delete(key));
+    const recording = this.#record(record, execId).finally(() => this.#recording.delete(key));
     this.#recording.set(key, recording);
     return recording;
+  }
+
+  async #record(record: SandboxRecord, execId: string): Promise<void> {
+    await this.#history.recordExecs(record, [execId]);
+    this.#unrecorded.recorded(record.id, execId);
   }
 }
 

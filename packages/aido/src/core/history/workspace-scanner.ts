@@ -7,7 +7,11 @@ export interface WorkspaceReader {
   /** Output of a builtin tool on the workspace (root and path are filled in); rejects when the tool fails. */
   tool(
     argv: readonly string[],
-    options?: { stdin?: Uint8Array | AsyncIterable<Uint8Array>; signal?: AbortSignal | undefined },
+    options?: {
+      stdin?: Uint8Array | AsyncIterable<Uint8Array>;
+      signal?: AbortSignal | undefined;
+      isLasting?: boolean;
+    },
   ): AsyncIterable<Uint8Array>;
 }
 

@@ -25,7 +25,11 @@ export class WorkspaceWatch {
   readonly #source: ByteSource;
 
   private constructor(reader: WorkspaceReader) {
-    const output = reader.tool(["watch", "sync"], { stdin: this.#questions, signal: this.#stop.signal });
+    const output = reader.tool(["watch", "sync"], {
+      stdin: this.#questions,
+      signal: this.#stop.signal,
+      isLasting: true,
+    });
     this.#source = new ByteSource(output, () => new AidoError("CONTAINER_LOST", "The watch has ended"));
   }
 

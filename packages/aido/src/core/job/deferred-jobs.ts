@@ -3,7 +3,8 @@ import type { BatchInfo, JobId, JobInfo, JobName, JobRequest, JobResult } from "
 import type { BatchCaller, BatchService } from "../batch/batch-service.ts";
 import type { WorkflowService } from "../workflow/workflow-service.ts";
 import { DeferredWorkflows } from "./deferred-workflows.ts";
-import type { JobService, RunJobOptions } from "./job-service.ts";
+import type { JobDispatcher, RunJobOptions } from "./job-dispatcher.ts";
+import type { JobService } from "./job-service.ts";
 
 export interface OpenJobs {
   jobs: JobService;
@@ -14,7 +15,7 @@ export interface OpenJobs {
 }
 
 /** Jobs and batches, loaded when the first one is asked for: most commands run none. */
-export class DeferredJobs implements Jobs {
+export class DeferredJobs implements Jobs, JobDispatcher {
   readonly batches: DeferredBatches;
   readonly workflows: DeferredWorkflows;
   readonly #open: () => Promise<OpenJobs>;
@@ -38,7 +39,6 @@ export class DeferredJobs implements Jobs {
     return (await this.#parts()).jobs.run(job, request, options);
   }
 
-  /** As `run`, for a job and a request that come from outside. */
   async runAny(job: number | string, request: unknown, options?: RunJobOptions): Promise<object> {
     return (await this.#parts()).jobs.runAny(job, request, options);
   }
@@ -83,9 +83,5 @@ export class DeferredBatches implements Batches {
   async cancel(id: string, caller?: BatchCaller): Promise<BatchInfo> {
     const { batches, local } = await this.#parts();
     return batches.cancel(id, caller ?? local);
-  }
-
-  async forgetExpired(): Promise<void> {
-    await (await this.#parts()).batches.forgetExpired();
   }
 }

@@ -1,4 +1,4 @@
-import type { Workflows } from "@aido/sdk";
+import type { ListWorkflows, Workflows } from "@aido/sdk";
 import type { WorkflowCreateRequest, WorkflowInfo, WorkflowRunInfo } from "@aido/sdk/protocol";
 import type { BatchCaller } from "../batch/batch-service.ts";
 import type { OpenJobs } from "./deferred-jobs.ts";
@@ -25,9 +25,9 @@ export class DeferredWorkflows implements Workflows {
     return (await this.#parts()).jobs.run("WORKFLOW_CANCEL", { workflowId });
   }
 
-  async list(caller?: BatchCaller): Promise<readonly WorkflowInfo[]> {
+  async list(options?: ListWorkflows, caller?: BatchCaller): Promise<readonly WorkflowInfo[]> {
     const { workflows, local } = await this.#parts();
-    return workflows.list(caller ?? local);
+    return workflows.list(caller ?? local, options);
   }
 
   async get(workflowId: number, caller?: BatchCaller): Promise<WorkflowInfo> {

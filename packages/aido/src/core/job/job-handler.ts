@@ -8,6 +8,8 @@ import type { JobCaller } from "./job-caller.ts";
 export interface JobContext {
   readonly caller: JobCaller;
   readonly signal: AbortSignal;
+  /** The id of the workflow that this makes, where it is not aido that chooses it. */
+  readonly workflowId?: number | undefined;
 }
 
 /** One job: a checked request becomes a result, or an error is raised. */

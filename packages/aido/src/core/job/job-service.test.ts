@@ -4,6 +4,7 @@ import { AidoError, JOB_NAMES } from "@aido/sdk/protocol";
 import { parseJob } from "@aido/sdk/schemas";
 import { describe, expect, test } from "vitest";
 import { HandClock } from "../../../test/exec/hand-clock.ts";
+import { fakePresence } from "../../../test/processes/fake-presence.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { Activity } from "../activity/activity.ts";
 import { BatchService } from "../batch/batch-service.ts";
@@ -16,11 +17,10 @@ const TOKEN = "right";
 const LOGGER = { debug() {}, info() {}, warn() {}, error() {}, child: () => LOGGER };
 
 /** Jobs on services that say what they were asked. */
-function bed(changes: Partial<HandlerDeps> = {}) {
-  const store = new MemoryStore();
+function bed(changes: Partial<HandlerDeps> = {}, store = new MemoryStore(), self = "p1") {
   const clock = new HandClock();
   const asked: unknown[] = [];
-  const processes = { self: "p1", isDead: () => false };
+  const presence = fakePresence(self, { leases: store.leases, clock });
   const activity = new Activity({ sandboxes: store.sandboxes, clock, logger: LOGGER });
   const caller: JobCaller = {
     owner: "me",
@@ -48,7 +48,7 @@ function bed(changes: Partial<HandlerDeps> = {}) {
     execs: {} as Execs,
     tokens: { verify: async (_, token) => token === TOKEN },
     activity,
-    batches: new BatchService({ store, clock, processes, logger: LOGGER, ttlMs: 1000 }),
+    batches: new BatchService({ store, clock, presence, logger: LOGGER, ttlMs: 1000 }),
     ...changes,
   });
   const parse = parseJob;
@@ -59,7 +59,7 @@ function bed(changes: Partial<HandlerDeps> = {}) {
     local: caller,
     store,
     clock,
-    processes,
+    presence,
   });
   return { jobs, store, clock, asked, caller, activity };
 }
@@ -318,6 +318,21 @@ describe("the service of jobs", () => {
       expect(JOB_NAMES).toContain(name);
       expect(files).toContain(name.toLowerCase().replaceAll("_", "-"));
     }
+  });
+
+  test("S2-78 a job that was at work before a reboot is counted as failed", async () => {
+    const never = { snapshots: { take: () => new Promise<never>(() => undefined) } };
+    const before = bed(never, new MemoryStore(), "boot-before");
+    void before.jobs.run(4, { sidecarUrl: "box", sidecarToken: TOKEN, includeState: true });
+    await expect.poll(() => before.store.jobs.list()).toHaveLength(1);
+    const now = bed({}, before.store, "this-boot");
+    await now.jobs.recover();
+    expect(await now.store.counters.read()).toMatchObject({ failed_jobs: 0 });
+    await now.clock.advance(61_000);
+    await now.jobs.recover();
+    await now.jobs.recover();
+    expect(await now.store.counters.read()).toMatchObject({ failed_jobs: 1, total_jobs: 1 });
+    expect(await now.store.jobs.list()).toEqual([]);
   });
 
   test("S2-44 the scheduler itself may tick", async () => {

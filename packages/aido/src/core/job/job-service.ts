@@ -14,9 +14,10 @@ import {
 import type { Clock } from "../clock.ts";
 import type { Counts } from "../metrics/counters.ts";
 import { tokenCounts } from "../metrics/token-counts.ts";
-import type { ProcessIdentity } from "../process-identity.ts";
+import type { Presence } from "../process-presence.ts";
 import type { Store } from "../store/store.ts";
 import type { JobCaller } from "./job-caller.ts";
+import type { JobDispatcher, RunJobOptions } from "./job-dispatcher.ts";
 import type { JobContext, JobHandlers } from "./job-handler.ts";
 
 export interface JobServiceDeps {
@@ -28,16 +29,11 @@ export interface JobServiceDeps {
   readonly local: JobCaller;
   readonly store: Pick<Store, "jobs">;
   readonly clock: Clock;
-  readonly processes: ProcessIdentity;
-}
-
-export interface RunJobOptions {
-  signal?: AbortSignal | undefined;
-  caller?: JobCaller | undefined;
+  readonly presence: Presence;
 }
 
 /** Dispatches jobs by number or name, and counts each once. */
-export class JobService implements Jobs {
+export class JobService implements Jobs, JobDispatcher {
   readonly #deps: JobServiceDeps;
 
   constructor(deps: JobServiceDeps) {
@@ -56,7 +52,6 @@ export class JobService implements Jobs {
     return (await this.runAny(job, request, options)) as JobResult<Job>;
   }
 
-  /** As `run`, for a job and a request that come from outside. */
   async runAny(job: number | string, request: unknown, options: RunJobOptions = {}): Promise<object> {
     const { handlers, parse, local } = this.#deps;
     const name = findJob(job);
@@ -64,6 +59,7 @@ export class JobService implements Jobs {
     const context: JobContext = {
       caller: options.caller ?? local,
       signal: options.signal ?? new AbortController().signal,
+      workflowId: options.workflowId,
     };
     if (name === "WORKFLOW_TICK" && !context.caller.isInternal) throw onlyInternal();
     const handler = handlers[name] as
@@ -76,17 +72,18 @@ export class JobService implements Jobs {
 
   /** Jobs whose process has died were never counted: they have failed. */
   async recover(): Promise<void> {
-    const { store, processes } = this.#deps;
+    const { store, presence } = this.#deps;
     for (const { id, holder } of await store.jobs.list()) {
-      if (processes.isDead(holder)) await store.jobs.end(id, { total_jobs: 1, failed_jobs: 1 });
+      if (await presence.isGone(holder)) await store.jobs.end(id, { total_jobs: 1, failed_jobs: 1 });
     }
   }
 
   async #counted(name: JobName, work: () => Promise<object>): Promise<object> {
-    const { store, clock, processes } = this.#deps;
+    const { store, clock, presence } = this.#deps;
     const id = randomUUID();
     const startedAt = clock.now();
-    await store.jobs.begin({ id, job: JOBS[name], holder: processes.self, startedAt });
+    await presence.appear();
+    await store.jobs.begin({ id, job: JOBS[name], holder: presence.self, startedAt });
     let counts: Counts = { failed_jobs: 1 };
     try {
       const result = await work();

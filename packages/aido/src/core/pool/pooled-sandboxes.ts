@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import type { CreateSandbox } from "@aido/sdk/protocol";
 import { AidoError, toAidoError } from "@aido/sdk/protocol";
 import type { EvidenceSink } from "../evidence/evidence-sink.ts";
+import type { Presence } from "../process-presence.ts";
 import { ContainerLauncher } from "../sandbox/container-launcher.ts";
 import { removeTree } from "../sandbox/remove-tree.ts";
 import type { SandboxDeps } from "../sandbox/sandbox-deps.ts";
@@ -12,6 +13,7 @@ import type { Ready } from "./shelf.ts";
 
 export interface PooledSandboxesDeps extends SandboxDeps {
   readonly pool: PoolStore;
+  readonly presence: Presence;
   /** A checked request as a record in state `pending`. */
   readonly build: (request: CreateSandbox) => Promise<SandboxRecord>;
   /** The first look at a sandbox; done in advance, because it takes time. */
@@ -40,10 +42,11 @@ export class PooledSandboxes {
   }
 
   async make(request: CreateSandbox, key: string, signal: AbortSignal): Promise<Ready> {
-    const { pool, processes, dataDir } = this.#deps;
+    const { pool, presence, dataDir } = this.#deps;
     const built = await this.#deps.build(request);
     const record = { ...built, ttlMs: LEASE_MS, labels: { [POOL_LABEL]: "ready" } };
-    await pool.insert({ record, key, holder: processes.self, isReady: false });
+    await presence.appear();
+    await pool.insert({ record, key, holder: presence.self, isReady: false });
     try {
       await mkdir(dataDir.sandbox(record.id), { recursive: true, mode: 0o700 });
       const started = await this.#launcher.bringUp(record, signal);
@@ -51,7 +54,7 @@ export class PooledSandboxes {
       const user = await this.#user(record.id);
       await this.#deps.begin(running);
       signal.throwIfAborted();
-      if (!(await pool.setReady(record.id, processes.self, running))) throw notOurs(record.id);
+      if (!(await pool.setReady(record.id, presence.self, running))) throw notOurs(record.id);
       return { record: running, user, seenAt: this.#now() };
     } catch (thrown) {
       await this.discard(record.id);
@@ -73,9 +76,10 @@ export class PooledSandboxes {
 
   /** Of a process that has died. */
   async adopt(pooled: PooledSandbox, isWanted: boolean): Promise<Ready | undefined> {
-    const { pool, processes, driver } = this.#deps;
+    const { pool, presence, driver } = this.#deps;
     const { record } = pooled;
-    if (!(await pool.takeOver(record.id, pooled.holder, processes.self))) return undefined;
+    await presence.appear();
+    if (!(await pool.takeOver(record.id, pooled.holder, presence.self))) return undefined;
     const container = isWanted && pooled.isReady ? await driver.inspect(record.id) : undefined;
     if (container?.state !== "running") {
       await this.discard(record.id);
@@ -89,7 +93,7 @@ export class PooledSandboxes {
    * that somebody has is never left with the pool's.
    */
   async claim(ready: Ready, wanted: SandboxRecord): Promise<SandboxRecord | undefined> {
-    const { clock, pool, processes, evidence } = this.#deps;
+    const { clock, pool, presence, evidence } = this.#deps;
     const { id, containerId, imageEnv, supervisorToken } = ready.record;
     const startedAt = clock.now();
     const expiresAt = wanted.ttlMs === 0 ? undefined : new Date(startedAt.getTime() + wanted.ttlMs);
@@ -109,7 +113,7 @@ export class PooledSandboxes {
       await this.discard(id);
       return undefined;
     }
-    if (!(await pool.claim(id, processes.self, record))) return undefined;
+    if (!(await pool.claim(id, presence.self, record))) return undefined;
     const { name, profile, image, driver, isolation, network, limits, ttlMs, privileged } = record;
     const detail = {
       name,
@@ -135,12 +139,12 @@ export class PooledSandboxes {
 
   /** All that was made for it; what cannot be removed now stays on record for the next look. */
   async discard(id: string): Promise<void> {
-    const { driver, supervisors, dataDir, pool, processes, logger } = this.#deps;
+    const { driver, supervisors, dataDir, pool, presence, logger } = this.#deps;
     try {
       await driver.remove(id);
       supervisors.drop(id);
       await removeTree(dataDir.sandbox(id));
-      await pool.remove(id, processes.self);
+      await pool.remove(id, presence.self);
       this.#leftBehind.delete(id);
     } catch (thrown) {
       this.#leftBehind.add(id);

@@ -1,6 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { AidoError } from "@aido/sdk/protocol";
 import { expect, test } from "vitest";
+import { HandClock } from "../../../test/exec/hand-clock.ts";
+import { fakeIdentity, fakePresence } from "../../../test/processes/fake-presence.ts";
 import { type SandboxBed, sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
 import { WarmPool } from "./warm-pool.ts";
 
@@ -177,6 +179,21 @@ test("what a killed process left is taken over when it is good, and removed when
   expect((await bed.claim(next, {}))?.id).toBe(good);
 });
 
+test("what was in the pool before a reboot is removed", async () => {
+  await using bed = poolBed();
+  const [standsStill, { leases }] = [new HandClock(), bed.store];
+  await fakePresence("boot-before", { leases, clock: standsStill }).appear();
+  const record = await bed.sandboxes.build(REQUEST);
+  await bed.store.pool.insert({ record, key: "k", holder: "boot-before", isReady: true });
+  const next = bed.open("this-boot", 1);
+  await bed.ready(next, 1);
+  expect(await bed.store.pool.list()).toHaveLength(2);
+  await bed.clock.advance(61_000);
+  await expect
+    .poll(async () => (await bed.store.pool.list()).map(({ holder }) => holder))
+    .toEqual(["this-boot"]);
+});
+
 test("a living process keeps its pool beside another one's", async () => {
   await using bed = poolBed();
   const one = bed.open("p1", 2);
@@ -192,11 +209,14 @@ function poolBed() {
   const begun: string[] = [];
   const pools: WarmPool[] = [];
   const open = (name: string, size: number): WarmPool => {
-    const processes = { self: name, isDead: (holder: string) => bed.dead.has(holder) };
+    const { store, clock, dead } = bed;
+    const processes = fakeIdentity(name, dead);
+    const presence = fakePresence(name, { leases: store.leases, clock, dead });
     const pool = new WarmPool(
       {
         ...bed.shared,
         processes,
+        presence,
         pool: bed.store.pool,
         build: (request) => bed.sandboxes.build(request),
         begin: async ({ id }) => void begun.push(id),

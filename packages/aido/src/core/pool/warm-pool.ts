@@ -195,10 +195,10 @@ export class WarmPool {
   }
 
   async #adopt(): Promise<void> {
-    const { pool, processes, driver } = this.#deps;
+    const { pool, presence, driver } = this.#deps;
     for (const pooled of await pool.list()) {
-      const isOurs = pooled.holder === processes.self || pooled.record.driver !== driver.name;
-      if (isOurs || !processes.isDead(pooled.holder)) continue;
+      const isOurs = pooled.holder === presence.self || pooled.record.driver !== driver.name;
+      if (isOurs || !(await presence.isGone(pooled.holder))) continue;
       const shelf = this.#shelves.get(pooled.key);
       const isWanted = shelf !== undefined && shelf.count < shelf.target(this.#now());
       const ready = await this.#sandboxes.adopt(pooled, isWanted);

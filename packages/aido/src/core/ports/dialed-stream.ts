@@ -17,7 +17,7 @@ export class DialedStream extends Duplex {
   constructor(supervisor: Supervisor, port: number) {
     // The tool ends when the other side does, so nothing can be written after the last byte was read.
     super({ allowHalfOpen: false });
-    const options = { stdin: this.#feed, signal: this.#ending.signal };
+    const options = { stdin: this.#feed, signal: this.#ending.signal, isLasting: true };
     this.#run = supervisor.tool(["dial", String(port)], options);
     this.#chunks = this.#run.stdout[Symbol.asyncIterator]();
   }

@@ -2,6 +2,7 @@ import { AidoError } from "@aido/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { sandboxRecord } from "../../../test/contract/records.ts";
 import { passUntil, type SandboxBed, sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
+import type { SandboxRecord } from "../store/store.ts";
 import { SandboxReaper } from "./reaper.ts";
 
 const MINUTE = 60_000;
@@ -104,6 +105,7 @@ describe("an idle sandbox", () => {
     await bed.clock.advance(11 * MINUTE);
     const snapshot = async () => {
       await bed.store.sandboxes.touch([id], bed.clock.now());
+      return { snapshotIsStale: true };
     };
     expect(await reap(bed, { snapshot })).toEqual({ ...NOTHING, busy: [id] });
     expect(await bed.sandboxes.get(id)).toMatchObject({ state: "running" });
@@ -122,6 +124,31 @@ describe("an idle sandbox", () => {
     expect((await reap(bed, { snapshot })).idle).toEqual([id]);
     expect(states).toEqual(["running"]);
     expect(bed.warnings).toContain("No snapshot");
+  });
+
+  test("S2-60 S2-81 is stopped with its files though its upload hangs, and keeps no other from its stop", async () => {
+    await using bed = sandboxBed();
+    const theirs = { ...IDLE, snapshotDestination: "s3://slow/x" };
+    for (let count = 0; count < 12; count += 1) await bed.sandboxes.create(theirs);
+    const other = await bed.sandboxes.create(IDLE);
+    await bed.clock.advance(11 * MINUTE);
+    let asked = 0;
+    const stopped: string[] = [];
+    const snapshot = async ({ id, snapshotDestination }: SandboxRecord, signal?: AbortSignal) => {
+      if (snapshotDestination === undefined) return void stopped.push(id);
+      asked += 1;
+      await bed.clock.sleep(24 * 60 * MINUTE, signal);
+    };
+    const reaping = reaper(bed, { snapshot }).reap();
+    await expect
+      .poll(() => bed.clock.advance(1000).then(() => bed.store.sandboxes.get(other.id)))
+      .toMatchObject({ state: "stopped" });
+    expect((await bed.store.sandboxes.list({ states: ["stopped"] })).map(({ id }) => id)).toEqual([other.id]);
+    await passUntil(bed, reaping);
+    expect((await reaping).idle).toHaveLength(13);
+    // No more is tried of an owner whose place is so slow.
+    expect(asked).toBeLessThan(8);
+    expect(bed.warnings.filter((warning) => warning === "No snapshot")).toHaveLength(asked);
   });
 });
 
@@ -201,25 +228,51 @@ describe("the reaper", () => {
     await using bed = sandboxBed();
     const { id } = await bed.sandboxes.create(IDLE);
     const start = bed.clock.now().getTime();
-    let passedMs = 0;
-    const one = reaper(bed, { passedMs: () => passedMs });
+    const one = reaper(bed);
     const look = async () => {
       const looked = one.reap();
       await passUntil(bed, looked);
       return await looked;
     };
     await look();
-    await bed.clock.advance(24 * 60 * MINUTE);
-    passedMs += MINUTE;
+    bed.clock.set(new Date(start + 24 * 60 * MINUTE));
+    await bed.clock.advance(MINUTE);
     expect(await look()).toEqual(NOTHING);
     expect(await bed.sandboxes.get(id)).toMatchObject({ state: "running" });
     // Back by a day: the last use lies in the future.
     bed.clock.set(new Date(start));
-    passedMs += MINUTE;
+    await bed.clock.advance(MINUTE);
     expect(await look()).toEqual(NOTHING);
     await bed.clock.advance(11 * MINUTE);
-    passedMs += 11 * MINUTE;
     expect((await look()).idle).toEqual([id]);
+  });
+
+  test("removes nothing for its age in the hour after the clock was set, and what is due after it", async () => {
+    await using bed = sandboxBed();
+    const life = { ttlMs: 60 * MINUTE };
+    const [running, stopped] = [await bed.sandboxes.create(life), await bed.sandboxes.create(life)];
+    await bed.sandboxes.stop(stopped.id);
+    const one = reaper(bed);
+    const look = async () => {
+      const looked = one.reap();
+      await passUntil(bed, looked);
+      return await looked;
+    };
+    const start = bed.clock.now().getTime();
+    bed.clock.set(new Date(start + 30 * 24 * 60 * MINUTE));
+    expect(await look()).toEqual(NOTHING);
+    expect(await look()).toEqual(NOTHING);
+    expect(await bed.sandboxes.expire()).toBe(0);
+    await bed.sandboxes.reconcile();
+    expect(await bed.sandboxes.get(stopped.id)).toMatchObject({ state: "stopped" });
+    expect(await bed.sandboxes.get(running.id)).toMatchObject({ state: "running" });
+    expect(bed.warnings.filter((warning) => warning.startsWith("The clock was set"))).toHaveLength(1);
+    // Set right again: it has most of its life before it.
+    bed.clock.set(new Date(start + MINUTE));
+    await bed.clock.advance(30 * MINUTE);
+    expect(await look()).toEqual(NOTHING);
+    await bed.clock.advance(61 * MINUTE);
+    expect((await look()).expired.toSorted()).toEqual([running.id, stopped.id].toSorted());
   });
 });
 
@@ -232,7 +285,6 @@ function reaper(bed: SandboxBed, changes: Changes = {}): SandboxReaper {
     sandboxes: bed.sandboxes,
     runningExecs: (record) => bed.execs.running(record),
     busyCpus: 0.05,
-    passedMs: () => bed.clock.now().getTime(),
     ...changes,
   });
 }

@@ -2,40 +2,53 @@ import type { Reaper, ReapReport } from "@aido/sdk";
 import { isAidoError, toAidoError } from "@aido/sdk/protocol";
 import { TOUCH_SLACK_MS } from "../activity/activity.ts";
 import { atOnce } from "../at-once.ts";
+import { type ClockJumps, DOUBT_MS } from "../clock-jumps.ts";
 import type { Logger } from "../logger.ts";
 import type { SandboxService } from "../sandbox/sandbox-service.ts";
-import type { SandboxRecord } from "../store/store.ts";
-import { ClockJumps } from "./clock-jumps.ts";
+import { SlowOwners } from "../snapshot/slow-owners.ts";
+import type { SandboxPatch, SandboxRecord } from "../store/store.ts";
+import { withTimeLimit } from "../supervisor/time-limit.ts";
 import { IdleJudge, type IdleJudgeDeps } from "./idle-judge.ts";
 
 export interface ReaperDeps extends IdleJudgeDeps {
   readonly sandboxes: Pick<SandboxService, "stop" | "expireOne">;
   readonly logger: Logger;
-  /** Uploads what the sandbox holds, before it is stopped as idle; when that is wanted. It must not count as a use. */
-  readonly snapshot?: ((record: SandboxRecord, signal?: AbortSignal) => Promise<unknown>) | undefined;
-  /** Milliseconds that pass whatever the time of day does. */
-  readonly passedMs?: (() => number) | undefined;
+  /**
+   * Uploads what the sandbox holds, before it is stopped as idle; when that is wanted. It must not count as a use. What it
+   * answers with is written down together with the end, if that follows.
+   */
+  readonly snapshot?:
+    | ((record: SandboxRecord, signal?: AbortSignal) => Promise<SandboxPatch | undefined>)
+    | undefined;
+  readonly jumps: ClockJumps;
 }
 
 type Options = NonNullable<Parameters<Reaper["reap"]>[0]>;
+interface Look {
+  readonly cutoff: Date;
+  readonly slow: SlowOwners;
+  readonly findings: Findings;
+  readonly signal: AbortSignal | undefined;
+}
 type Findings = { [Key in keyof ReapReport]: ReapReport[Key][number][] };
 
 /** Sandboxes that are read from the store together; what is due may be any number. */
 const PAGE = 500;
 const ENDS_AT_ONCE = 8;
 const DRY_RUN_MOST = 10_000;
+/** An idle sandbox is not kept running longer than this by an upload. */
+const SNAPSHOT_LIMIT_MS = 5 * 60_000;
 
 /** Costs what is due, not what exists. Two at once, in one process or in several, end each sandbox once. */
 export class SandboxReaper implements Reaper {
   readonly #deps: ReaperDeps;
   readonly #judge: IdleJudge;
-  readonly #jumps: ClockJumps;
   #reaping: Promise<ReapReport> | undefined;
+  #knownJump: number | undefined;
 
   constructor(deps: ReaperDeps) {
     this.#deps = deps;
     this.#judge = new IdleJudge(deps);
-    this.#jumps = new ClockJumps(deps.clock, deps.passedMs ?? (() => performance.now()));
   }
 
   reap(options: Options = {}): Promise<ReapReport> {
@@ -60,21 +73,29 @@ export class SandboxReaper implements Reaper {
   }
 
   async #reap(signal: AbortSignal | undefined): Promise<ReapReport> {
-    const { store, clock } = this.#deps;
+    const { store, clock, jumps, logger } = this.#deps;
     const findings: Findings = { idle: [], expired: [], busy: [], failed: [] };
-    await this.#inPages(
-      (limit) => store.sandboxes.due(clock.now(), limit),
-      (page) => this.#expire(page, findings, signal),
-    );
-    if (this.#jumps.hasJumped()) {
+    const jump = jumps.last();
+    if (jump !== this.#knownJump) {
+      logger.warn(
+        { event: "clock.set", forMs: DOUBT_MS },
+        "The clock was set: nothing is removed for its age",
+      );
       // Nobody knows any more how long anything was unused: it counts from here.
       await store.sandboxes.touchAll(clock.now());
+      this.#knownJump = jump;
       return findings;
     }
-    const cutoff = this.#cutoff();
+    if (!jumps.within(DOUBT_MS)) {
+      await this.#inPages(
+        (limit) => store.sandboxes.due(clock.now(), limit),
+        (page) => this.#expire(page, findings, signal),
+      );
+    }
+    const look: Look = { cutoff: this.#cutoff(), slow: new SlowOwners(), findings, signal };
     await this.#inPages(
-      (limit) => store.sandboxes.idleSince(cutoff, limit),
-      (page) => this.#stopIdle(page, cutoff, findings, signal),
+      (limit) => store.sandboxes.idleSince(look.cutoff, limit),
+      (page) => this.#stopIdle(page, look),
     );
     return findings;
   }
@@ -99,20 +120,16 @@ export class SandboxReaper implements Reaper {
   async #expire(page: readonly SandboxRecord[], findings: Findings, signal?: AbortSignal): Promise<void> {
     await atOnce(ENDS_AT_ONCE, page, (record) =>
       this.#each(record, findings, signal, async () => {
-        await this.#deps.sandboxes.expireOne(record);
-        findings.expired.push(record.id);
+        const isOver = await this.#deps.sandboxes.expireOne(record);
+        findings[isOver ? "expired" : "busy"].push(record.id);
       }),
     );
   }
 
-  async #stopIdle(
-    page: readonly SandboxRecord[],
-    cutoff: Date,
-    findings: Findings,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
+  async #stopIdle(page: readonly SandboxRecord[], look: Look): Promise<void> {
+    const { cutoff, findings, signal } = look;
     const verdicts = await this.#judge.judge(page, cutoff, signal);
-    await atOnce(ENDS_AT_ONCE, page, (record) =>
+    const stop = (record: SandboxRecord) =>
       this.#each(record, findings, signal, async () => {
         const verdict = verdicts.get(record.id);
         if (verdict?.isIdle === false) {
@@ -120,19 +137,24 @@ export class SandboxReaper implements Reaper {
           findings.busy.push(record.id);
           return;
         }
-        const isStopped = await this.#stop(record, cutoff, signal);
+        const isStopped = await this.#stop(record, look);
         findings[isStopped ? "idle" : "busy"].push(record.id);
-      }),
-    );
+      });
+    // Uploads to places that users have named go beside the others and keep none of them waiting.
+    const isTheirs = (record: SandboxRecord) => record.snapshotDestination !== undefined;
+    const [theirs, ours] = [page.filter(isTheirs), page.filter((record) => !isTheirs(record))];
+    await Promise.all([atOnce(ENDS_AT_ONCE / 2, theirs, stop), atOnce(ENDS_AT_ONCE, ours, stop)]);
   }
 
-  async #stop(record: SandboxRecord, cutoff: Date, signal: AbortSignal | undefined): Promise<boolean> {
-    await this.#keep(record, signal);
+  async #stop(record: SandboxRecord, look: Look): Promise<boolean> {
+    const { cutoff, signal } = look;
+    const patch = await this.#keep(record, look);
     const unusedMs = this.#deps.clock.now().getTime() - record.lastActivityAt.getTime();
     const stopped = await this.#deps.sandboxes.stop(record.id, {
       reason: "idle",
       detail: { unusedMs, idleTimeoutMs: record.idleTimeoutMs },
       counts: { reaped_idle: 1 },
+      ...(patch && { patch }),
       // Somebody may have come back since it was looked at.
       onlyIf: async (now) => !(await this.#judge.isAsked(now, cutoff)),
       ...(signal && { signal }),
@@ -141,16 +163,21 @@ export class SandboxReaper implements Reaper {
   }
 
   /** Its files stay when it is stopped, so a snapshot that fails is said and loses nothing. */
-  async #keep(record: SandboxRecord, signal: AbortSignal | undefined): Promise<void> {
+  async #keep(record: SandboxRecord, { slow, signal }: Look): Promise<SandboxPatch | undefined> {
+    const { snapshot, clock } = this.#deps;
+    if (snapshot === undefined || slow.has(record)) return undefined;
+    const limit = { clock, limitMs: SNAPSHOT_LIMIT_MS, what: `The upload of ${record.id}`, signal };
     try {
-      await this.#deps.snapshot?.(record, signal);
+      return await withTimeLimit(limit, (either) => snapshot(record, either));
     } catch (thrown) {
       signal?.throwIfAborted();
+      slow.note(record, thrown);
       const { code, message } = toAidoError(thrown);
       this.#deps.logger.warn(
         { event: "sandbox.snapshot", sandboxId: record.id, code, message },
         "No snapshot",
       );
+      return undefined;
     }
   }
 

@@ -1,19 +1,17 @@
 import type { SnapshotService } from "../snapshot/snapshot-service.ts";
-import type { SandboxRecord, SandboxStore } from "../store/store.ts";
+import type { SandboxPatch, SandboxRecord } from "../store/store.ts";
 
 /**
- * Uploads a sandbox's files before it is stopped, to where its owner wants them or else to the operator's place, and
- * notes where they are. Nothing happens when there is no such place.
+ * Uploads a sandbox's files before it is stopped, to where its owner wants them or else to the operator's place. Nothing
+ * happens when there is no such place. What it answers with is true if the stop follows: until then somebody may come
+ * back and change a file.
  */
 export function snapshotFirst(
-  snapshots: Pick<SnapshotService, "destinationOf" | "takeFrom">,
-  sandboxes: Pick<SandboxStore, "update">,
-): (record: SandboxRecord, signal?: AbortSignal) => Promise<void> {
+  snapshots: Pick<SnapshotService, "placeOf" | "takeKept">,
+): (record: SandboxRecord, signal?: AbortSignal) => Promise<SandboxPatch | undefined> {
   return async (record, signal) => {
-    const destination = record.snapshotDestination ?? snapshots.destinationOf(record.id);
-    if (destination === undefined) return;
-    const { url, sha256 } = await snapshots.takeFrom(record, { destination, ...(signal && { signal }) });
-    const kept = { snapshotUrl: url, snapshotSha256: sha256, snapshotIsStale: false };
-    await sandboxes.update(record.id, kept, { snapshots_uploaded: 1 });
+    if (snapshots.placeOf(record) === undefined) return undefined;
+    await snapshots.takeKept(record, { signal });
+    return { snapshotIsStale: false };
   };
 }

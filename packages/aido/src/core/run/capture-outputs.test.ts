@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   appendFile,
   link,
@@ -97,6 +98,29 @@ test("S0-27 S0-28 S0-29 a file that has the name of one of aido's own gets anoth
     { path: "summary.json", as: "task-summary.json" },
   ]);
   expect(await readFile(join(trees.to, "stdout.log"), "utf8")).toBe("what was printed");
+});
+
+test("S0-27 a file that gets another name takes that of no other file", async () => {
+  await using trees = await makeTrees();
+  await writeFile(join(trees.from, "stdout.log"), "forged");
+  await writeFile(join(trees.from, "task-stdout.log"), "the task's own");
+  const captured = await captureOutputs(trees.from, trees.to);
+  expect(captured.renamed).toEqual([{ path: "stdout.log", as: "task-task-stdout.log" }]);
+  expect(await readFile(join(trees.to, "task-stdout.log"), "utf8")).toBe("the task's own");
+  expect(await readFile(join(trees.to, "task-task-stdout.log"), "utf8")).toBe("forged");
+});
+
+test("what the files hold is hashed as it is copied, holes too, of the first 256", async () => {
+  await using trees = await makeTrees();
+  for (let i = 0; i < 300; i++) await writeFile(join(trees.from, `f${String(i).padStart(3, "0")}`), `${i}`);
+  await writeFile(join(trees.from, "a"), "");
+  await truncate(join(trees.from, "a"), 1_000_000);
+  const { files, contents } = await captureOutputs(trees.from, trees.to);
+  const sha256 = (data: string | Buffer) => createHash("sha256").update(data).digest("hex");
+  expect(files).toHaveLength(301);
+  expect(contents).toHaveLength(256);
+  expect(contents[0]).toEqual({ path: "a", size: 1_000_000, sha256: sha256(Buffer.alloc(1_000_000)) });
+  expect(contents[12]).toEqual({ path: "f011", size: 2, sha256: sha256("11") });
 });
 
 test("a file with two names is copied under both", async () => {

@@ -1,6 +1,7 @@
+import { createHash, type Hash } from "node:crypto";
 import type { Stats } from "node:fs";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
-import { HostileDirectory } from "./hostile-directory.ts";
+import { HostileDirectory } from "../hostile-files/hostile-directory.ts";
 
 export interface CaptureLimits {
   files: number;
@@ -10,10 +11,18 @@ export interface CaptureLimits {
 
 export const CAPTURE_LIMITS: CaptureLimits = { files: 10_000, bytes: 4 * 1024 ** 3, depth: 32 };
 
+export interface CapturedContent {
+  path: string;
+  size: number;
+  sha256: string;
+}
+
 export interface Captured {
   /** Relative to the outputs, sorted. */
   files: readonly string[];
   bytes: number;
+  /** Of the first of them what they hold, as copied. */
+  contents: readonly CapturedContent[];
   /** What was left out, at most 100 of them, each with the reason. */
   skipped: readonly { path: string; reason: string }[];
   skippedTotal: number;
@@ -23,7 +32,9 @@ export interface Captured {
 
 /** Top-level names of `outputs/` that only aido writes. */
 const OWN_NAMES = new Set(["stdout.log", "stderr.log", "summary.json", "steps"]);
+const NO_NAMES: ReadonlySet<string> = new Set();
 const MAX_NOTED = 100;
+const MAX_HASHED = 256;
 const CHUNK_BYTES = 262_144;
 const BLOCK_BYTES = 512;
 const ZEROS = Buffer.alloc(CHUNK_BYTES);
@@ -52,10 +63,17 @@ interface Place {
   depth: number;
 }
 
+interface Copy {
+  source: FileHandle;
+  target: FileHandle;
+  hash: Hash | undefined;
+}
+
 class Capture {
   readonly #limits: CaptureLimits;
   readonly #signal: AbortSignal | undefined;
   readonly #files: string[] = [];
+  readonly #contents: CapturedContent[] = [];
   readonly #skipped: { path: string; reason: string }[] = [];
   readonly #renamed: { path: string; as: string }[] = [];
   #skippedTotal = 0;
@@ -71,6 +89,7 @@ class Capture {
     return {
       files: this.#files.sort(),
       bytes: this.#bytes,
+      contents: this.#contents,
       skipped: this.#skipped,
       skippedTotal: this.#skippedTotal,
       renamed: this.#renamed,
@@ -81,19 +100,22 @@ class Capture {
     const { names, more } = await source.names(this.#limits.files - this.#entries);
     this.#entries += names.length;
     if (more) this.#skip(place.path || ".", `more than ${this.#limits.files} entries`);
+    const taken = place.depth === 0 ? new Set(names.map((name) => name.toString())) : NO_NAMES;
     for (const name of names) {
       this.#signal?.throwIfAborted();
-      await this.#entry(source, name, this.#placeOf(name, place));
+      await this.#entry(source, name, this.#placeOf(name, place, taken));
     }
   }
 
-  #placeOf(name: Buffer, place: Place): Place {
+  /** `taken` are the sandbox's own names beside it, none of which another file may take. */
+  #placeOf(name: Buffer, place: Place, taken: ReadonlySet<string>): Place {
     const text = name.toString();
     const path = place.path === "" ? text : `${place.path}/${text}`;
     if (place.depth > 0 || !OWN_NAMES.has(text)) {
       return { target: joinBytes(place.target, name), path, depth: place.depth + 1 };
     }
-    const as = `task-${text}`;
+    let as = `task-${text}`;
+    while (taken.has(as)) as = `task-${as}`;
     this.#renamed.push({ path: text, as });
     return { target: joinBytes(place.target, Buffer.from(as)), path: as, depth: place.depth + 1 };
   }
@@ -128,8 +150,11 @@ class Capture {
     }
     // The set-id bits and the sandbox's owner stay behind.
     const target = await open(place.target, "w", (stats.mode & 0o111) === 0 ? 0o644 : 0o755);
+    const hash = this.#contents.length < MAX_HASHED ? createHash("sha256") : undefined;
     try {
-      this.#bytes += await this.#copy(source, target, stats);
+      const size = await this.#copy({ source, target, hash }, stats);
+      this.#bytes += size;
+      if (hash !== undefined) this.#contents.push({ path: place.path, size, sha256: hash.digest("hex") });
     } catch (thrown) {
       await rm(place.target, { force: true });
       throw thrown;
@@ -140,7 +165,7 @@ class Capture {
   }
 
   /** At most as much as it had, so that a file that grows meanwhile has an end. Holes stay holes. */
-  async #copy(source: FileHandle, target: FileHandle, { size, blocks }: Stats): Promise<number> {
+  async #copy({ source, target, hash }: Copy, { size, blocks }: Stats): Promise<number> {
     const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(size, 1)));
     const isSparse = blocks * BLOCK_BYTES < size;
     let copied = 0;
@@ -149,6 +174,7 @@ class Capture {
       const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, size - copied), copied);
       if (bytesRead === 0) break;
       const chunk = buffer.subarray(0, bytesRead);
+      hash?.update(chunk);
       if (!isSparse || !ZEROS.subarray(0, bytesRead).equals(chunk)) {
         await target.write(chunk, 0, bytesRead, copied);
       }

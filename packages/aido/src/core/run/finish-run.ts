@@ -1,13 +1,13 @@
 import type { RunRecord, RunSummary } from "@aido/sdk/protocol";
 import { type Captured, captureOutputs } from "./capture-outputs.ts";
-import { matchesGlob } from "./glob.ts";
+import { missingOutputs } from "./missing-outputs.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { RunJournal } from "./run-journal.ts";
 import type { RunOutcome } from "./run-outcome.ts";
 import type { RunPlan } from "./run-plan.ts";
 import { writeJson } from "./write-atomically.ts";
 
-const NOTHING: Captured = { files: [], bytes: 0, skipped: [], skippedTotal: 0, renamed: [] };
+const NOTHING: Captured = { files: [], bytes: 0, contents: [], skipped: [], skippedTotal: 0, renamed: [] };
 
 /**
  * Ends the container unless it is to stay, captures the outputs and writes down how the run ended. Doing it
@@ -20,13 +20,12 @@ export async function finishRun(
   outcome: RunOutcome,
 ): Promise<RunSummary> {
   const { sandboxId } = plan;
-  // Before the outputs are read: nothing writes to them any more.
-  if (plan.autoDestroy) await deps.lifecycle.finish(sandboxId, outcome.status);
-  const completedAt = deps.clock.now();
-  const captured = await capture(deps, journal, sandboxId);
-  const record = await journal.record(sandboxId);
-  const summary = toSummary(plan, outcome, { captured, record, completedAt });
-  await writeJson(journal.layout(sandboxId).summary, summary, { durable: true });
+  // The task has ended, so its outputs are read while the engine takes its container away. What still runs in there may
+  // write on until it is killed: reading is safe from that, as it is when the container stays.
+  const ending = plan.autoDestroy ? deps.lifecycle.finish(sandboxId, outcome.status) : undefined;
+  const [ended, summed] = await Promise.allSettled([ending, sumUp(deps, journal, plan, outcome)]);
+  const { captured, record, summary, completedAt } = resultOf(summed);
+  resultOf(ended);
   await deps.evidence.append(sandboxId, `run.${outcome.status}`, {
     task: record.task,
     exitCode: outcome.exitCode,
@@ -47,16 +46,33 @@ export async function finishRun(
   return summary;
 }
 
+function resultOf<T>(result: PromiseSettledResult<T>): T {
+  if (result.status === "rejected") throw result.reason;
+  return result.value;
+}
+
+async function sumUp(deps: RunDeps, journal: RunJournal, plan: RunPlan, outcome: RunOutcome) {
+  const { sandboxId } = plan;
+  const captured = await capture(deps, journal, sandboxId);
+  const completedAt = deps.clock.now();
+  const record = await journal.record(sandboxId);
+  const missing = await missingOutputs(plan.spec.outputs, captured.files);
+  const summary = toSummary(plan, outcome, { captured, missing, record, completedAt });
+  await writeJson(journal.layout(sandboxId).summary, summary, { durable: true });
+  return { captured, record, summary, completedAt };
+}
+
 async function capture(deps: RunDeps, journal: RunJournal, sandboxId: string): Promise<Captured> {
   const layout = journal.layout(sandboxId);
   try {
     const captured = await captureOutputs(layout.mountedOutputs, layout.outputs, {
       limits: deps.captureLimits,
     });
-    const { files, bytes, skipped, skippedTotal, renamed } = captured;
+    const { files, bytes, contents, skipped, skippedTotal, renamed } = captured;
     await deps.evidence.append(sandboxId, "outputs.captured", {
       files: files.length,
       bytes,
+      ...(contents.length === 0 ? {} : { contents }),
       ...(skippedTotal === 0 ? {} : { skipped, skippedTotal }),
       ...(renamed.length === 0 ? {} : { renamed }),
     });
@@ -74,10 +90,9 @@ async function capture(deps: RunDeps, journal: RunJournal, sandboxId: string): P
 function toSummary(
   plan: RunPlan,
   outcome: RunOutcome,
-  about: { captured: Captured; record: RunRecord; completedAt: Date },
+  about: { captured: Captured; missing: readonly string[]; record: RunRecord; completedAt: Date },
 ): RunSummary {
-  const { captured, record, completedAt } = about;
-  const declared = plan.spec.outputs;
+  const { captured, missing, record, completedAt } = about;
   return {
     sandboxId: plan.sandboxId,
     status: outcome.status,
@@ -87,16 +102,10 @@ function toSummary(
     stdout: "outputs/stdout.log",
     stderr: "outputs/stderr.log",
     outputFiles: captured.files,
-    missingOutputs: declared.filter((pattern) => !captured.files.some((file) => isDeclared(pattern, file))),
+    missingOutputs: missing,
     startedAt: plan.startedAt.toISOString(),
     completedAt: completedAt.toISOString(),
     ...(record.steps === undefined ? {} : { steps: record.steps }),
     ...(outcome.error === undefined ? {} : { error: outcome.error }),
   };
-}
-
-/** A declared directory is there when anything in it is. */
-function isDeclared(pattern: string, file: string): boolean {
-  const plain = pattern.replace(/\/+$/, "");
-  return matchesGlob(plain, file) || file.startsWith(`${plain}/`);
 }

@@ -1,7 +1,10 @@
+import { fitsInOrder } from "./fits-in-order.ts";
+import { Wildcard } from "./wildcard.ts";
+
 /** One way to match a path: per segment a text, a test, or `**` for any number of segments. */
 export type GlobSegment =
   | { kind: "literal"; text: string }
-  | { kind: "wild"; test: RegExp }
+  | { kind: "wild"; wildcard: Wildcard }
   | { kind: "any" };
 
 const MAX_ALTERNATIVES = 1_000;
@@ -20,74 +23,22 @@ export function compileGlob(pattern: string): readonly (readonly GlobSegment[])[
   );
 }
 
-/** Whether a relative path fits a pattern; for paths that exist only as text. */
-export function matchesGlob(pattern: string, path: string): boolean {
+/** Whether a relative path fits one of the alternatives; for paths that exist only as text. */
+export function globFits(alternatives: readonly (readonly GlobSegment[])[], path: string): boolean {
   const names = path.split("/");
-  return compileGlob(pattern)?.some((segments) => fits(segments, names)) ?? false;
-}
-
-/** Backtracks over `**` only, with memory, so that a hostile path or pattern costs segments times names. */
-function fits(segments: readonly GlobSegment[], names: readonly string[]): boolean {
-  const seen = new Set<string>();
-  const at = (segment: number, name: number): boolean => {
-    const key = `${segment}:${name}`;
-    if (seen.has(key)) return false;
-    seen.add(key);
-    const part = segments[segment];
-    if (part === undefined) return name === names.length;
-    if (part.kind === "any") return at(segment + 1, name) || (name < names.length && at(segment, name + 1));
-    const text = names[name];
-    return text !== undefined && segmentFits(part, text) && at(segment + 1, name + 1);
-  };
-  return at(0, 0);
+  const how = { isMany: (segment: GlobSegment) => segment.kind === "any", fits: segmentFits };
+  return alternatives.some((segments) => fitsInOrder(segments, names, how));
 }
 
 export function segmentFits(segment: GlobSegment, name: string): boolean {
   if (segment.kind === "literal") return segment.text === name;
-  return segment.kind === "any" || segment.test.test(name);
+  return segment.kind === "any" || segment.wildcard.fits(name);
 }
 
 function toSegment(text: string): GlobSegment {
   if (text === "**") return { kind: "any" };
   if (!/[*?[\\]/.test(text)) return { kind: "literal", text };
-  return {
-    kind: "wild",
-    test: new RegExp(`^${text.startsWith(".") ? "" : "(?!\\.)"}${toSource(text)}$`, "su"),
-  };
-}
-
-function toSource(text: string): string {
-  let source = "";
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i] ?? "";
-    if (char === "*") {
-      // A row of stars means one; several in a row would only make matching slow.
-      while (text[i + 1] === "*") i++;
-      source += ".*";
-    } else if (char === "?") source += ".";
-    else if (char === "\\" && i + 1 < text.length) source += escapeChar(text[++i] ?? "");
-    else if (char === "[") {
-      const end = text.indexOf("]", i + 2);
-      if (end < 0) source += "\\[";
-      else {
-        source += toClass(text.slice(i + 1, end));
-        i = end;
-      }
-    } else source += escapeChar(char);
-  }
-  return source;
-}
-
-function toClass(body: string): string {
-  const negated = body.startsWith("!") || body.startsWith("^");
-  const chars = (negated ? body.slice(1) : body).replace(/[\\\]^[&~|]/g, "\\$&");
-  const ordered = chars.replace(/(.)-(.)/gsu, (range, from: string, to: string) => (from <= to ? range : ""));
-  if (ordered === "") return negated ? "." : "(?!)";
-  return `[${negated ? "^" : ""}${ordered}]`;
-}
-
-function escapeChar(char: string): string {
-  return char.replace(/[$()*+./?[\\\]^{|}]/g, "\\$&");
+  return { kind: "wild", wildcard: new Wildcard(text) };
 }
 
 /** `a{b,c{d,e}}` as `ab`, `acd`, `ace`. A brace without a comma or without an end stands for itself. */

@@ -96,6 +96,30 @@ test("wherever aido dies while it makes a sandbox for runs, nothing unusable sta
   }
 }, 60_000);
 
+test("wherever aido dies while it makes a sandbox and starts its task, nothing unusable stays", async () => {
+  for (let count = 0; ; count++) {
+    await using host = await makeFakeHost();
+    const { mayGoOn, over } = lifeOf(count);
+    const victim = host.mortal(mayGoOn);
+    const start = { task: fileOf("t.sh", "out hello\nwrite /outputs/file x\n") };
+    const lived = victim.up({}, { start, implicit: true }).then(async ({ id }) => await victim.runs.wait(id));
+    lived.catch(() => undefined);
+    const isDead = await Promise.race([over.then(() => true), lived.then(() => false)]);
+    await victim.die();
+    await host.sandboxes.reconcile();
+    await host.runs.recover();
+    const [left, ...more] = await host.sandboxes.list();
+    expect(more).toEqual([]);
+    // What was told to nobody is gone; a run that had begun is finished.
+    if (left === undefined) expect(await host.driver.list(), `death after ${count} effects`).toEqual([]);
+    else await checkRecovery(host, left.id, `death after ${count} effects`);
+    if (isDead) continue;
+    expect(left).toBeDefined();
+    expect(count).toBeGreaterThan(20);
+    return;
+  }
+}, 120_000);
+
 test("wherever aido dies in a run, the next process finishes it, leaves nothing behind and can run again", async () => {
   expect(await dieEverywhere(false)).toBeGreaterThan(15);
 }, 120_000);

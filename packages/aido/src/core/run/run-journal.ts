@@ -55,8 +55,8 @@ export class RunJournal {
   }
 
   /** Found by recovery from here on, whatever becomes of this process. */
-  async open(row: RunRow, from: RunStatus): Promise<boolean> {
-    await this.mark(row.sandboxId, { [RUN_STATE_LABEL]: "active" });
+  async open(row: RunRow, from: RunStatus, labels: Readonly<Record<string, string>> = {}): Promise<boolean> {
+    await this.mark(row.sandboxId, { ...labels, [RUN_STATE_LABEL]: "active" });
     return await this.#deps.store.runs.transition(row.sandboxId, from, "running", row);
   }
 

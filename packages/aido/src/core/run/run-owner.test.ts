@@ -10,7 +10,9 @@ async function makeMachine() {
   const dead = new Set<string>();
   const clock = { at: Date.now(), now: () => new Date(clock.at), sleep: async () => undefined };
   const owner = (self: string) => {
-    const identity: ProcessIdentity = { self, isDead: (holder) => dead.has(holder) };
+    const isDead = (holder: string) => dead.has(holder);
+    const isAlive = (holder: string) => holder.startsWith("boot.") && !isDead(holder);
+    const identity: ProcessIdentity = { self, isDead, isAlive };
     return new RunOwner(join(directory, "owners"), identity, clock);
   };
   return {

@@ -82,7 +82,7 @@ export class RunOwner {
 
   #isAlive(entry: Entry): boolean {
     if (entry.name === "" || this.#identity.isDead(entry.name)) return false;
-    if (samePlace(entry.name, this.#identity.self)) return true;
+    if (this.#identity.isAlive(entry.name)) return true;
     return this.#clock.now().getTime() - entry.beatAt < SILENT_MS;
   }
 
@@ -148,10 +148,4 @@ function unlessMissing<T>(look: () => T): T | undefined {
 function missing(thrown: NodeJS.ErrnoException): undefined {
   if (thrown.code === "ENOENT") return undefined;
   throw thrown;
-}
-
-/** Boot and pid namespace: within them a process is known to live or to be dead. */
-function samePlace(one: string, other: string): boolean {
-  const place = (name: string) => name.split(".").slice(0, 2).join(".");
-  return place(one) === place(other);
 }

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { AidoError } from "@aido/sdk/protocol";
 import { expect, test } from "vitest";
 import { makeFakeHost } from "../../../test/run/fake-host.ts";
 import { fileOf } from "../../../test/run/run-harness.ts";
@@ -42,6 +44,25 @@ test("S0-83 without auto-destroy the container stays, without an end, and the ne
   expect(await host.driver.list()).toEqual([]);
 });
 
+test("a run that is refused leaves the results of the one before as they are", async () => {
+  await using host = await makeFakeHost({ dangerous: true });
+  const { id } = await host.up({}, { autoDestroy: false });
+  await host.run({ sandbox: id, task: fileOf("a.sh", "out kept\nwrite /outputs/file x\n") });
+  const files = ["run.json", "outputs/stdout.log", "outputs/summary.json", "outputs/file"];
+  const results = () => Promise.all(files.map((file) => host.read(id, file)));
+  const before = await results();
+  const task = fileOf("b.sh", "out other\n");
+  const other = host.runs.start({ sandbox: id, task, hostNetwork: true });
+  await expect(other).rejects.toMatchObject({ code: "EXECUTION_CONFLICT" });
+  expect(await results()).toEqual(before);
+  await host.sandboxes.stop(id);
+  const silent = new AidoError("RUNTIME_UNAVAILABLE", "No engine answers");
+  host.driver.failNext("capabilities", silent);
+  await expect(host.runs.start({ sandbox: id, task })).rejects.toBe(silent);
+  expect(await results()).toEqual(before);
+  expect(await host.run({ sandbox: id, task })).toMatchObject({ status: "completed", task: "b.sh" });
+});
+
 test("S0-81 links in /outputs are left out, and the evidence says which", async () => {
   await using host = await makeFakeHost();
   const { id } = await host.up();
@@ -50,6 +71,10 @@ test("S0-81 links in /outputs are left out, and the evidence says which", async 
   const summary = await host.run({ sandbox: id, task: fileOf("t.sh", script) });
   expect(summary.outputFiles).toEqual(["ok"]);
   const captured = (await host.events(id)).find((entry) => entry.event === "outputs.captured");
-  expect(captured?.detail).toMatchObject({ files: 1, skippedTotal: 2 });
+  expect(captured?.detail).toMatchObject({
+    files: 1,
+    contents: [{ path: "ok", size: 2, sha256: createHash("sha256").update("x\n").digest("hex") }],
+    skippedTotal: 2,
+  });
   expect(await host.read(id, "outputs/stdout.log")).toBe("");
 });

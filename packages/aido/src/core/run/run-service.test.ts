@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { makeFakeHost } from "../../../test/run/fake-host.ts";
-import { fileOf } from "../../../test/run/run-harness.ts";
+import { fileOf, stepOf } from "../../../test/run/run-harness.ts";
 
 describe("sandbox up", () => {
   test("S0-4 S0-23 S0-24 S0-25 S0-26 S0-34 the layout is made under the data directory", async () => {
@@ -76,20 +76,40 @@ describe("sandbox up", () => {
     expect(await host.driver.list()).toEqual([]);
   });
 
-  test("with a task to follow at once the container is there, and the task runs in it with all its files", async () => {
+  test("a task that is started at once runs in the new sandbox, with all its files", async () => {
     await using host = await makeFakeHost();
-    const { id } = await host.up({}, { launch: true, inputs: [fileOf("in.txt", "in")] });
+    const start = { task: fileOf("task.sh", "out x\nsleep 30\n") };
+    const { id, ...record } = await host.up({}, { start, inputs: [fileOf("in.txt", "in")] });
     const [container] = await host.driver.list();
     expect(container).toMatchObject({ sandboxId: id, state: "running" });
-    const summary = await host.run({ sandbox: id, task: fileOf("task.sh", "out x\n") });
-    expect(summary).toMatchObject({ status: "completed", exitCode: 0 });
-    expect(await host.read(id, "run.json")).toContain(container?.containerId);
+    expect(record).toMatchObject({
+      status: "running",
+      task: "task.sh",
+      container: { id: container?.containerId },
+    });
+    expect(await host.read(id, "inputs/in.txt")).toBe("in");
+    await host.runs.cancel(id);
+    expect(await host.runs.wait(id)).toMatchObject({ status: "failed", task: "task.sh" });
+    expect(await host.read(id, "outputs/stdout.log")).toBe("x\n");
     expect(await host.driver.list()).toEqual([]);
   });
 
-  test("a container that cannot be started for the task takes the sandbox with it", async () => {
-    await using host = await makeFakeHost({ images: [] });
-    await expect(host.up({}, { launch: true })).rejects.toMatchObject({ code: "IMAGE_NOT_FOUND" });
+  test("steps are started at once, too", async () => {
+    await using host = await makeFakeHost();
+    const steps = [stepOf("one", "one.sh"), stepOf("two", "two.sh")];
+    const tasks = [fileOf("one.sh", "out 1\n"), fileOf("two.sh", "out 2\n")];
+    const { id } = await host.up({ steps }, { start: {}, tasks });
+    expect(await host.runs.wait(id)).toMatchObject({ status: "completed", task: "one, two" });
+    expect(await host.read(id, "outputs/stdout.log")).toBe("1\n2\n");
+  });
+
+  test.each([
+    ["its container cannot be started", { images: [] }, fileOf("task.sh", ""), "IMAGE_NOT_FOUND"],
+    ["its task is nowhere", {}, undefined, "TASK_NOT_FOUND"],
+    ["its task has a bad name", {}, fileOf("a/task.sh", ""), "INVALID_PATH"],
+  ])("a task that cannot be started at once leaves no sandbox: %s", async (_, options, task, code) => {
+    await using host = await makeFakeHost(options);
+    await expect(host.up({}, { start: { task } })).rejects.toMatchObject({ code });
     expect(await host.sandboxes.list()).toEqual([]);
     expect(await host.driver.list()).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import type { RunLogs, RunOptions, RunOutput, Runs, StartRun, UpRequest } from "@aido/sdk";
 import { AidoError, type RunRecord, type RunSummary, toAidoError } from "@aido/sdk/protocol";
 import { ActiveRuns } from "./active-runs.ts";
-import { prepareRun } from "./prepare-run.ts";
+import { prepareAndStart, prepareRun } from "./prepare-run.ts";
 import { readRunOutput } from "./read-run-output.ts";
 import { discardUnprepared, recoverRun } from "./recover-runs.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -29,7 +29,10 @@ export class RunService implements Runs {
   }
 
   async up(request: UpRequest, options: RunOptions = {}): Promise<RunRecord> {
-    return await prepareRun(this.#deps, this.#journal, request, options);
+    const { start } = request;
+    if (start === undefined) return await prepareRun(this.#deps, this.#journal, request, options);
+    const parts = { journal: this.#journal, active: this.#active };
+    return await prepareAndStart(this.#deps, parts, { ...request, start }, options);
   }
 
   async start(request: StartRun, options: RunOptions = {}): Promise<RunRecord> {

@@ -35,7 +35,6 @@ export function buildRecord(request: CreateSandbox, context: RecordContext): San
   const profileName = request.profile ?? context.profile;
   const profile = PROFILE_DEFAULTS[profileName];
   const id = request.id ?? (profile.hasSidecar ? `sandbox-${randomUUID()}` : context.newId());
-  const limits = defined(request.limits ?? {});
   return {
     id,
     name: request.name,
@@ -51,7 +50,7 @@ export function buildRecord(request: CreateSandbox, context: RecordContext): San
     env: { ...request.env },
     imageEnv: {},
     network: request.network ?? (context.networks.includes(profile.network) ? profile.network : "none"),
-    limits: { ...profile.limits, ...defined(context.overrides.limits ?? {}), ...limits },
+    limits: limitsOf(request, profileName, context.overrides),
     privileged: request.privileged ?? false,
     history: request.history ?? false,
     permissions: request.permissions,
@@ -69,6 +68,16 @@ export function buildRecord(request: CreateSandbox, context: RecordContext): San
     stoppedAt: undefined,
     expiresAt: undefined,
   };
+}
+
+/** What a sandbox made so may use. */
+export function limitsOf(
+  request: CreateSandbox,
+  profile: ProfileName,
+  overrides: ProfileOverrides,
+): ResourceLimits {
+  const { limits } = PROFILE_DEFAULTS[request.profile ?? profile];
+  return { ...limits, ...defined(overrides.limits ?? {}), ...defined(request.limits ?? {}) };
 }
 
 /** Made before the record is, because the record has only its hash. */

@@ -66,8 +66,8 @@ function checkIdleTimeout(idleTimeoutMs: number): void {
 
 /** Never shown, not even when it is refused. */
 export function checkToken(token: string): void {
-  if (/^[\x21-\x7e]{1,256}$/.test(token)) return;
-  throw invalid("token", "The token must be 1 to 256 visible characters of ASCII, without spaces");
+  if (/^[\x21-\x7e]{16,256}$/.test(token)) return;
+  throw invalid("token", "The token must be 16 to 256 visible characters of ASCII, without spaces");
 }
 
 function checkName(field: "id" | "name" | "workspace", value: string): void {

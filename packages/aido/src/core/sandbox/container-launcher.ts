@@ -1,5 +1,6 @@
 import type { Progress } from "@aido/sdk";
 import { AidoError, type ErrorCode, isAidoError } from "@aido/sdk/protocol";
+import { ANONYMOUS, ownerOf } from "../access/owner-label.ts";
 import type { Container, ContainerSpec } from "../driver/driver.ts";
 import { ExecUsers } from "../exec/exec-users.ts";
 import type { SandboxRecord } from "../store/store.ts";
@@ -116,8 +117,9 @@ export class ContainerLauncher {
 }
 
 function toContainerSpec(record: SandboxRecord): ContainerSpec {
-  const { namePrefix, standsAlone } = PROFILE_DEFAULTS[record.profile];
-  const ownName = standsAlone ? record.name : undefined;
+  const { namePrefix, hasOwnName, standsAlone } = PROFILE_DEFAULTS[record.profile];
+  // The backend has one place for each name, and somebody else's must not be found out there, nor taken.
+  const ownName = hasOwnName && ownerOf(record.labels) === ANONYMOUS ? record.name : undefined;
   return {
     sandboxId: record.id,
     name: ownName ?? `${namePrefix}${record.id}`,

@@ -9,11 +9,13 @@ export interface Profile {
   readonly workdir: string;
   readonly network: Network;
   readonly limits: ResourceLimits;
-  /** Container names are this and the sandbox's id. */
+  /** Container names are this and the sandbox's id, unless it `hasOwnName`. */
   readonly namePrefix: string;
   /** Its sandboxes always have the sidecar API, with a token of their own. */
   readonly hasSidecar: boolean;
-  /** What the backend calls a container is the sandbox's own name, where it has one, and it shares its bridge with none. */
+  /** What the backend calls a container is the sandbox's own name, where it has one. */
+  readonly hasOwnName?: true;
+  /** Its containers share their bridge with none. */
   readonly standsAlone?: true;
 }
 
@@ -25,6 +27,9 @@ const LIMITS: ResourceLimits = {
   openFiles: 4096,
   outputBytes: 0,
 };
+
+/** Of what others make over HTTP: nobody's sandbox fills the host's disk, nor does a command's output. */
+const SERVED: ResourceLimits = { ...LIMITS, diskBytes: 10 * GIB, outputBytes: GIB };
 
 export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
   aido: {
@@ -39,7 +44,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     image: "ubuntu:22.04",
     workdir: "/home/sandbox",
     network: "none",
-    limits: { ...LIMITS, cpus: 0.5 },
+    limits: { ...SERVED, cpus: 0.5 },
     namePrefix: "sandbox-",
     hasSidecar: false,
   },
@@ -47,7 +52,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     image: "ubuntu:22.04",
     workdir: "/home/agent",
     network: "bridge",
-    limits: { ...LIMITS, memoryBytes: 2 * GIB, pids: 512 },
+    limits: { ...SERVED, memoryBytes: 2 * GIB, pids: 512 },
     namePrefix: "sidecar-",
     hasSidecar: true,
   },
@@ -58,6 +63,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     limits: { ...LIMITS, cpus: 2, memoryBytes: 4 * GIB, pids: 512, diskBytes: 8 * GIB },
     namePrefix: "aimi-",
     hasSidecar: false,
+    hasOwnName: true,
     standsAlone: true,
   },
   agent: {
@@ -67,5 +73,6 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     limits: { ...LIMITS, memoryBytes: 2 * GIB, pids: 512 },
     namePrefix: "coding-agent-",
     hasSidecar: false,
+    hasOwnName: true,
   },
 };

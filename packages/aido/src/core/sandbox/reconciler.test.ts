@@ -68,12 +68,31 @@ describe("before a status is shown", () => {
     expect(await bed.driver.list()).toMatchObject([{ sandboxId: id, state: "running" }]);
   });
 
-  test("a container that outlived the destruction of its sandbox is removed", async () => {
+  test("a container that outlived the destruction of its sandbox is removed, whether it was ever started or not", async () => {
     await using bed = sandboxBed();
     const { id } = await bed.sandboxes.create({});
     await bed.store.sandboxes.transition(id, "running", "deleted");
+    const exited = await bed.sandboxes.create({});
+    await bed.sandboxes.stop(exited.id);
+    await bed.store.sandboxes.transition(exited.id, "stopped", "deleted");
+    const created = await bed.sandboxes.prepare({});
+    await bed.driver.create({ ...created, sandboxId: created.id, name: created.id, user: undefined });
+    await bed.store.sandboxes.transition(created.id, "pending", "deleted");
     await bed.sandboxes.reconcile();
     expect(await bed.driver.list()).toEqual([]);
+  });
+
+  test("a sandbox that was given more time after it was seen to be due is left alone", async () => {
+    await using bed = sandboxBed();
+    const { id } = await bed.sandboxes.create({ ttlMs: 1000 });
+    await bed.clock.advance(900);
+    const [due] = await bed.store.sandboxes.due(new Date(bed.clock.now().getTime() + 1000), 10);
+    await bed.sandboxes.setTtl(id, 60_000);
+    await bed.clock.advance(200);
+    if (due === undefined) throw new Error("not due");
+    expect(await bed.sandboxes.expireOne(due)).toBe(false);
+    expect(await bed.sandboxes.get(id)).toMatchObject({ state: "running" });
+    expect(await bed.events(id)).not.toContain("sandbox.expired");
   });
 });
 

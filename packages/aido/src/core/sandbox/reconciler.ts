@@ -1,4 +1,5 @@
 import { isAidoError } from "@aido/sdk/protocol";
+import { DOUBT_MS } from "../clock-jumps.ts";
 import type { Container } from "../driver/driver.ts";
 import type { Claim, SandboxRecord } from "../store/store.ts";
 import { TierKeeper } from "../tier/tier-keeper.ts";
@@ -10,7 +11,7 @@ const BATCH = 1000;
 
 /**
  * Makes the store agree with the driver: the driver is the truth about what runs, the store about what should.
- * Costs what runs, what is due and what was left half done; touches only containers that the driver lists.
+ * Costs what has a container, what is due and what was left half done; touches only containers that the driver lists.
  */
 export class Reconciler {
   readonly #deps: SandboxDeps;
@@ -34,7 +35,6 @@ export class Reconciler {
     for (const record of running) await this.#settle(record, containers.get(record.id));
     for (const claim of await this.#claims.abandoned()) await this.#finishAbandoned(claim);
     for (const container of containers.values()) {
-      if (container.state !== "running") continue;
       const record = await store.sandboxes.get(container.sandboxId);
       if (record?.state === "deleted") await this.#ender.removeContainer(record.id);
     }
@@ -45,26 +45,31 @@ export class Reconciler {
 
   /** Of one sandbox, by asking for its container alone. */
   async reconcileOne(record: SandboxRecord): Promise<SandboxRecord> {
-    const { driver, store, clock } = this.#deps;
+    const { driver, store } = this.#deps;
     if (record.driver !== driver.name) return record;
     if (record.state === "running") await this.#settle(record, await driver.inspect(record.id));
     const claim = await store.claims.get(record.id);
     if (claim !== undefined && this.#claims.isAbandoned(claim)) await this.#finishAbandoned(claim);
-    const now = (await store.sandboxes.get(record.id)) ?? record;
-    const isDue = now.state !== "deleted" && now.expiresAt !== undefined && now.expiresAt <= clock.now();
-    if (isDue && now.state !== "pending") await this.expireOne(now);
-    return (await store.sandboxes.get(record.id)) ?? now;
+    await this.expireOne(record);
+    return (await store.sandboxes.get(record.id)) ?? record;
   }
 
   /** Ends every sandbox whose time is over. One that cannot be ended keeps no other from its end. */
   async expire(): Promise<number> {
-    const { store, clock, driver } = this.#deps;
+    const { store, clock, driver, jumps } = this.#deps;
+    if (jumps.within(DOUBT_MS)) return 0;
     const due = await store.sandboxes.due(clock.now(), BATCH);
     const own = due.filter((record) => record.driver === driver.name);
     const failures: unknown[] = [];
     for (const record of own) await this.expireOne(record).catch((thrown: unknown) => failures.push(thrown));
     if (failures.length > 0) throw failures[0];
     return own.length;
+  }
+
+  /** A running sandbox ends by its supervisor's clock, which nobody sets: that ours was set hurries nothing. */
+  #isOver({ expiresAt }: SandboxRecord): boolean {
+    const { clock, jumps } = this.#deps;
+    return expiresAt !== undefined && expiresAt <= clock.now() && !jumps.within(DOUBT_MS);
   }
 
   async #running(): Promise<SandboxRecord[]> {
@@ -86,7 +91,7 @@ export class Reconciler {
     if (claim !== undefined && !this.#claims.isAbandoned(claim)) return;
     const reason = await this.#ender.reasonFor(record, container);
     const detail = container?.exitCode === undefined ? {} : { exitCode: container.exitCode };
-    await this.#ender.markEnded(record.id, reason, detail);
+    await this.#ender.markEnded(record.id, reason, { detail });
   }
 
   async #finishAbandoned(claim: Claim): Promise<void> {
@@ -105,12 +110,16 @@ export class Reconciler {
   }
 
   async #finish(claim: Claim, record: SandboxRecord): Promise<void> {
-    const { evidence, driver } = this.#deps;
+    const { evidence, driver, store } = this.#deps;
     if (claim.purpose === "destroy") {
       await this.#ender.destroy(record, record.endReason);
       return;
     }
     await this.#tiers.tidy(record);
+    // Nobody stops it any more.
+    if (claim.purpose === "stop") {
+      await store.sandboxes.transition(record.id, "running", "running", { stoppedAt: undefined });
+    }
     const isOver = claim.purpose === "stop" || claim.purpose === "demote";
     if (isOver || record.state === "running" || record.state === "deleted") return;
     await evidence.append(record.id, "sandbox.failed", {
@@ -124,15 +133,28 @@ export class Reconciler {
     else await this.#ender.retire(record, "failed");
   }
 
-  /** A run's results outlive its ttl; any other sandbox goes as a whole. */
-  async expireOne(record: SandboxRecord): Promise<void> {
+  /** A run's results outlive its ttl; any other sandbox goes as a whole. False when it was given more time meanwhile. */
+  async expireOne({ id }: SandboxRecord): Promise<boolean> {
     const { store, evidence } = this.#deps;
-    await this.#claims.seize(record.id, async () => {
-      await evidence.append(record.id, "sandbox.expired", { ttlMs: record.ttlMs });
-      const run = await store.runs.get(record.id);
+    // Whoever has its claim loses it only for a sandbox that is due.
+    if ((await this.#stillDue(id)) === undefined) return false;
+    let isDue = true;
+    await this.#claims.seize(id, async () => {
+      const record = await this.#stillDue(id);
+      isDue = record !== undefined;
+      if (record === undefined) return;
+      await evidence.append(id, "sandbox.expired", { ttlMs: record.ttlMs });
+      const run = await store.runs.get(id);
       if (run === undefined) await this.#ender.destroy(record, "timeout", { reaped_lifetime: 1 });
       else await this.#ender.retire(record, "timeout");
     });
+    return isDue;
+  }
+
+  async #stillDue(id: string): Promise<SandboxRecord | undefined> {
+    const record = await this.#deps.store.sandboxes.get(id);
+    if (record === undefined || !this.#isOver(record)) return undefined;
+    return record.state === "deleted" || record.state === "pending" ? undefined : record;
   }
 }
 

@@ -14,14 +14,18 @@ const DOING: Readonly<Record<ClaimPurpose, string>> = {
   destroy: "destroyed",
 };
 
+export type SandboxClaimsDeps = Pick<SandboxDeps, "store" | "clock" | "jumps" | "processes">;
+
 /** Lets one process at a time change a sandbox in several steps. */
 export class SandboxClaims {
-  readonly #deps: Pick<SandboxDeps, "store" | "clock" | "processes">;
+  readonly #deps: SandboxClaimsDeps;
 
   /** Of the whole process: no two claims of it have the same holder. */
   static #count = 0;
+  /** The holders that are at work in this process. */
+  static readonly #atWork = new Set<string>();
 
-  constructor(deps: Pick<SandboxDeps, "store" | "clock" | "processes">) {
+  constructor(deps: SandboxClaimsDeps) {
     this.#deps = deps;
   }
 
@@ -79,8 +83,13 @@ export class SandboxClaims {
     return (await this.#deps.store.claims.list()).filter((claim) => this.isAbandoned(claim));
   }
 
-  isAbandoned(claim: Claim): boolean {
-    return claim.until <= this.#deps.clock.now() || this.#deps.processes.isDead(claim.holder);
+  /** The time on a claim counts only where nothing better is known: a clock that is set ends nobody's work. */
+  isAbandoned({ holder, until }: Claim): boolean {
+    const { processes, clock, jumps } = this.#deps;
+    if (holder.startsWith(`${processes.self}#`)) return !SandboxClaims.#atWork.has(holder);
+    if (processes.isDead(holder)) return true;
+    if (processes.isAlive(holder) || jumps.within(CLAIM_MS)) return false;
+    return until <= clock.now();
   }
 
   #claim(sandboxId: string, purpose: ClaimPurpose): Claim {
@@ -91,9 +100,16 @@ export class SandboxClaims {
 
   async #take(claim: Claim, from?: Claim): Promise<Claim | undefined> {
     const { store, clock, processes } = this.#deps;
-    const held = await store.claims.take(claim, clock.now(), from);
-    if (held === undefined || !processes.isDead(held.holder)) return held;
-    return await store.claims.take(claim, clock.now(), held);
+    let held: Claim | undefined = claim;
+    SandboxClaims.#atWork.add(claim.holder);
+    try {
+      held = await store.claims.take(claim, clock.now(), from);
+      if (held !== undefined && processes.isDead(held.holder))
+        held = await store.claims.take(claim, clock.now(), held);
+      return held;
+    } finally {
+      if (held !== undefined) SandboxClaims.#atWork.delete(claim.holder);
+    }
   }
 
   async #keep<T>(claim: Claim, work: (lost: AbortSignal) => Promise<T>): Promise<T> {
@@ -105,7 +121,9 @@ export class SandboxClaims {
     } finally {
       done.abort();
       await renewing;
-      await this.#deps.store.claims.release(claim.sandboxId, claim.holder);
+      await this.#deps.store.claims.release(claim.sandboxId, claim.holder).finally(() => {
+        SandboxClaims.#atWork.delete(claim.holder);
+      });
     }
   }
 
@@ -130,7 +148,7 @@ export class SandboxClaims {
   }
 }
 
-function busy(claim: Claim): AidoError {
+export function busy(claim: Claim): AidoError {
   return new AidoError(
     "CONTAINER_BUSY",
     `Sandbox ${claim.sandboxId} is being ${DOING[claim.purpose]} by another process`,

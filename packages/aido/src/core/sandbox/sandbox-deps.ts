@@ -1,6 +1,7 @@
 import type { Activity } from "../activity/activity.ts";
 import type { CredentialKeeper } from "../aws/credential-keeper.ts";
 import type { Clock } from "../clock.ts";
+import type { ClockJumps } from "../clock-jumps.ts";
 import type { DataDir } from "../data-dir.ts";
 import type { Driver } from "../driver/driver.ts";
 import type { EvidenceArchive } from "../evidence/evidence-archive.ts";
@@ -21,6 +22,7 @@ export interface SandboxDeps {
   readonly processes: ProcessIdentity;
   readonly activity: Activity;
   readonly clock: Clock;
+  readonly jumps: ClockJumps;
   readonly logger: Logger;
   /** Without it a stopped sandbox keeps its container. */
   readonly tiers?: TierOptions | undefined;

@@ -7,6 +7,7 @@ import { TierKeeper } from "../tier/tier-keeper.ts";
 import { PROFILE_DEFAULTS } from "./profiles.ts";
 import { removeTree } from "./remove-tree.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
+import type { StopOptions } from "./sandbox-lifecycle.ts";
 
 /** Kept of a destroyed sandbox: what it was, not what it held. */
 const FORGET: SandboxPatch = {
@@ -17,6 +18,7 @@ const FORGET: SandboxPatch = {
   tokenHash: undefined,
   expiresAt: undefined,
   snapshotDestination: undefined,
+  snapshotSha256: undefined,
 };
 
 /** The ways a sandbox comes to its end, each safe to repeat and to be interrupted. */
@@ -33,8 +35,7 @@ export class SandboxEnder {
   async markEnded(
     id: string,
     reason: EndReason,
-    detail: Readonly<Record<string, unknown>> = {},
-    counts?: Counts,
+    { detail, counts, patch: more }: Pick<StopOptions, "detail" | "counts" | "patch"> = {},
   ): Promise<boolean> {
     const { store, clock, evidence } = this.#deps;
     const now = clock.now();
@@ -44,6 +45,7 @@ export class SandboxEnder {
     const patch: SandboxPatch = {
       ...{ endReason: reason, stoppedAt: now, tier: "hot", tierSince: now },
       ...(sleeps ? { expiresAt: undefined } : {}),
+      ...more,
     };
     const isFirst = await store.sandboxes.transition(id, "running", "stopped", patch, counts);
     if (!isFirst) return false;
@@ -79,6 +81,8 @@ export class SandboxEnder {
         ...FORGET,
         endReason: record.endReason ?? reason,
         stoppedAt: record.stoppedAt ?? clock.now(),
+        // A user's address may be signed; ours is needed until the object is removed.
+        ...(this.#tiers.ownObject(copies) === undefined ? { snapshotUrl: undefined } : {}),
         // Until all copies of its files are cleared away.
         ...(hasCopies ? { tier: "gone", tierSince: clock.now() } : {}),
       },
@@ -88,6 +92,7 @@ export class SandboxEnder {
     await store.execs.removeAll(record.id);
     await store.runs.remove(record.id);
     await store.agentSessions.removeAll(record.id);
+    await store.sshKeys.removeAll(record.id);
     await store.workspaces.release(record.id, clock.now());
     if (isFirst)
       await evidence.append(record.id, "sandbox.destroyed", reason === undefined ? {} : { reason });
@@ -98,6 +103,7 @@ export class SandboxEnder {
   /** Removes the container and what is due; record and directory stay. */
   async retire(record: SandboxRecord, reason: EndReason): Promise<void> {
     const { driver, store, supervisors } = this.#deps;
+    supervisors.letGo(record.id);
     await driver.remove(record.id);
     supervisors.drop(record.id);
     await this.markEnded(record.id, reason);

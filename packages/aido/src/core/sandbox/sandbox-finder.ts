@@ -1,4 +1,5 @@
 import { AidoError } from "@aido/sdk/protocol";
+import { ANONYMOUS, ownerOf } from "../access/owner-label.ts";
 import type { Clock } from "../clock.ts";
 import type { SandboxRecord, SandboxStore } from "../store/store.ts";
 import type { SandboxResolver } from "./sandbox-resolver.ts";
@@ -14,12 +15,18 @@ export class SandboxFinder implements SandboxResolver {
     this.#clock = clock;
   }
 
-  async resolve(reference: string): Promise<SandboxRecord> {
-    const matches = await this.#sandboxes.find(reference, SHOWN_MATCHES + 1);
+  async resolve(reference: string, owner?: string): Promise<SandboxRecord> {
+    const matches = await this.#sandboxes.find(reference, SHOWN_MATCHES + 1, owner);
     const [first] = matches;
-    if (first !== undefined && matches.length === 1) return first;
+    if (first !== undefined && (matches.length === 1 || isLocal(first, reference))) return first;
     if (first !== undefined) throw ambiguous(reference, matches);
-    throw missing(reference, await this.#sandboxes.get(reference));
+    throw missing(reference, await this.#known(reference, owner));
+  }
+
+  /** A cursor: the whole id, also of one that has been destroyed since it was told. */
+  async cursor(id: string, owner?: string): Promise<string> {
+    if ((await this.#known(id, owner)) !== undefined) return id;
+    throw missing(id, undefined);
   }
 
   async resolveRunning(reference: string): Promise<SandboxRecord> {
@@ -42,16 +49,30 @@ export class SandboxFinder implements SandboxResolver {
       details: { id: record.id, state: record.state, endReason: record.endReason },
     });
   }
+
+  /** Deleted ones too. */
+  async #known(id: string, owner: string | undefined): Promise<SandboxRecord | undefined> {
+    const record = await this.#sandboxes.get(id);
+    return record === undefined || owner === undefined || ownerOf(record.labels) === owner
+      ? record
+      : undefined;
+  }
+}
+
+/** A name of the local user's own stays theirs, whoever else has one that is called so. */
+function isLocal({ name, labels }: SandboxRecord, reference: string): boolean {
+  return name === reference && ownerOf(labels) === ANONYMOUS;
 }
 
 function ambiguous(reference: string, matches: readonly SandboxRecord[]): AidoError {
   const ids = matches.slice(0, SHOWN_MATCHES).map((record) => record.id);
   const more = matches.length > SHOWN_MATCHES ? ", …" : "";
-  return new AidoError(
-    "CONTAINER_AMBIGUOUS",
-    `${shown(reference)} is the beginning of several sandboxes: ${ids.join(", ")}${more}`,
-    { hint: "Type more of the id.", details: { matches: ids } },
-  );
+  const isName = matches[0]?.name === reference;
+  const what = isName ? "the name of sandboxes of several owners" : "the beginning of several sandboxes";
+  return new AidoError("CONTAINER_AMBIGUOUS", `${shown(reference)} is ${what}: ${ids.join(", ")}${more}`, {
+    hint: isName ? "Use the id." : "Type more of the id.",
+    details: { matches: ids },
+  });
 }
 
 function missing(reference: string, deleted: SandboxRecord | undefined): AidoError {

@@ -2,7 +2,7 @@ import type { Progress } from "@aido/sdk";
 import type { CreateSandbox, EndReason, Network } from "@aido/sdk/protocol";
 import type { Mount } from "../driver/driver.ts";
 import type { Counts } from "../metrics/counters.ts";
-import type { SandboxRecord } from "../store/store.ts";
+import type { SandboxPatch, SandboxRecord } from "../store/store.ts";
 
 /**
  * The steps between "it is wanted" and "its container is gone", for core's own services. Front ends use
@@ -45,6 +45,8 @@ export interface StopOptions {
   reason?: EndReason;
   detail?: Readonly<Record<string, unknown>>;
   counts?: Counts;
+  /** Written down together with the end. */
+  patch?: SandboxPatch;
   /** Asked last, when no other process can change it any more; unless this says true it runs on. */
   onlyIf?: (record: SandboxRecord) => Promise<boolean>;
 }
@@ -53,6 +55,7 @@ export interface PrepareOptions {
   /** Directories and files of aido's own; their sources are made by the caller before `launch`. */
   mounts?: ((sandboxId: string) => readonly Mount[]) | undefined;
   actor?: string | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 export interface LaunchOptions {

@@ -38,14 +38,30 @@ describe("stop and start", () => {
     expect(await bed.sandboxes.start("keep")).toMatchObject({ state: "running" });
   });
 
-  test("make a new container when the former one has vanished", async () => {
+  test("make no new container for the files of one that has vanished, running or stopped", async () => {
     await using bed = sandboxBed();
-    const { id, containerId } = await bed.sandboxes.create({});
-    await bed.driver.remove(id);
-    expect(await bed.sandboxes.get(id)).toMatchObject({ state: "stopped", endReason: "lost" });
-    const again = await bed.sandboxes.start(id);
-    expect(again.state).toBe("running");
-    expect(again.containerId).not.toBe(containerId);
+    const running = await bed.sandboxes.create({ autoResume: true });
+    const stopped = await bed.sandboxes.create({ autoResume: true });
+    await bed.sandboxes.stop(stopped.id);
+    for (const { id } of [running, stopped]) {
+      await bed.driver.remove(id);
+      expect(await bed.sandboxes.get(id)).toMatchObject({ state: "stopped" });
+      const lost = { code: "CONTAINER_LOST", hint: expect.stringContaining("destroy") };
+      await expect(bed.sandboxes.start(id)).rejects.toMatchObject(lost);
+      await expect(bed.execs.start(id, { argv: ["true"] })).rejects.toMatchObject(lost);
+    }
+    expect(await bed.driver.list()).toEqual([]);
+  });
+
+  test("make a new container when the files lie outside of it, or there never were any", async () => {
+    await using bed = sandboxBed();
+    const named = await bed.sandboxes.create({ workspace: "mine" });
+    await bed.driver.files(named.id).writeFile("/", "/work/a", "x");
+    await bed.driver.remove(named.id);
+    expect((await bed.sandboxes.start(named.id)).containerId).not.toBe(named.containerId);
+    expect(await bed.driver.files(named.id).readFile("/", "/work/a")).toEqual(Buffer.from("x"));
+    const { id } = await bed.sandboxes.prepare({});
+    expect(await bed.sandboxes.start(id)).toMatchObject({ state: "running" });
   });
 
   test("the variables of the image lie beneath those of the sandbox and of the exec", async () => {
@@ -75,7 +91,13 @@ describe("destroy", () => {
   test("S0-58 S0-59 S0-60 removes container, directory and secrets, and keeps the evidence", async () => {
     await using bed = sandboxBed();
     const { id } = await bed.sandboxes.create({ name: "one", env: { KEY: "secret" } });
+    const signed = { snapshotUrl: "https://user.example/a?signature=secret", snapshotSha256: "00" };
+    await bed.store.sandboxes.update(id, signed);
+    const key = { sandboxId: id, username: "", fingerprint: "SHA256:1" };
+    const line = { type: "ssh-ed25519", publicKey: "ssh-ed25519 AAAA", comment: "" };
+    await bed.store.sshKeys.add({ ...key, ...line, createdAt: bed.clock.now() });
     await bed.sandboxes.destroy("one");
+    expect(await bed.store.sshKeys.list(id)).toEqual([]);
     expect(await bed.driver.list()).toEqual([]);
     expect(existsSync(bed.dataDir.sandbox(id))).toBe(false);
     expect(existsSync(join(bed.dataDir.evidence, `${id}.log`))).toBe(true);
@@ -85,6 +107,8 @@ describe("destroy", () => {
       env: {},
       imageEnv: {},
       supervisorToken: "",
+      snapshotUrl: undefined,
+      snapshotSha256: undefined,
     });
     await expect(bed.sandboxes.get(id)).rejects.toMatchObject({ code: "CONTAINER_NOT_FOUND" });
     await bed.sandboxes.create({ name: "one" });

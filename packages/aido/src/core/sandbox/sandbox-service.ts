@@ -1,55 +1,55 @@
 import type { Progress, Sandboxes, SandboxFilter } from "@aido/sdk";
-import {
-  AidoError,
-  type CreatedSandbox,
-  type CreateSandbox,
-  type EndReason,
-  isAidoError,
-  type SandboxInfo,
-  type SandboxStats,
-  type SidecarAccess,
+import type {
+  CreatedSandbox,
+  CreateSandbox,
+  EndReason,
+  SandboxInfo,
+  SandboxStats,
+  SidecarAccess,
 } from "@aido/sdk/protocol";
+import { OWNER_LABEL } from "../access/owner-label.ts";
 import { SandboxTokens } from "../access/sandbox-tokens.ts";
 import type { DriverCapabilities } from "../driver/driver.ts";
+import { type Capacity, capacityOf } from "../limits/capacity.ts";
+import { DiskWatchdog } from "../limits/disk-watchdog.ts";
+import { OwnerQuotas } from "../limits/owner-quotas.ts";
 import type { SandboxRecord } from "../store/store.ts";
-import { withTimeLimit } from "../supervisor/time-limit.ts";
+import { orAborted } from "../supervisor/time-limit.ts";
 import { ColdStorage } from "../tier/cold-storage.ts";
 import { TierKeeper } from "../tier/tier-keeper.ts";
-import { withToken } from "./build-record.ts";
-import { checkToken, checkTtl } from "./check-request.ts";
+import { limitsOf, withToken } from "./build-record.ts";
+import { checkRequest, checkToken, checkTtl } from "./check-request.ts";
 import { ContainerLauncher } from "./container-launcher.ts";
-import { DiskWatchdog } from "./disk-watchdog.ts";
 import { lifetimesOf } from "./lifetimes.ts";
 import { Reconciler } from "./reconciler.ts";
 import { refuseForeign } from "./refuse-foreign.ts";
 import { SandboxClaims } from "./sandbox-claims.ts";
+import { SandboxDestroyer } from "./sandbox-destroyer.ts";
 import { SandboxEnder } from "./sandbox-ender.ts";
 import { SandboxFinder } from "./sandbox-finder.ts";
 import type { LaunchOptions, PrepareOptions, SandboxLifecycle, StopOptions } from "./sandbox-lifecycle.ts";
 import type { SandboxResolver } from "./sandbox-resolver.ts";
 import { SandboxStarter, type StarterOptions } from "./sandbox-starter.ts";
+import { SandboxStopper } from "./sandbox-stopper.ts";
 import { SandboxWaker, type WakeOptions } from "./sandbox-waker.ts";
 import { StartupReconciler } from "./startup-reconciler.ts";
 import { toSandboxInfo } from "./to-sandbox-info.ts";
-
-const STOP_GRACE_MS = 10_000;
-const DESTROY_WAIT_MS = 60_000;
-const SETTLE_LIMIT_MS = 10_000;
-const POLL_MS = 50;
-/** Ends are told by the driver; this only bounds how long a missed one stays unseen. */
-const END_POLL_MS = 1000;
+import { untilEnded } from "./until-ended.ts";
 
 /** Sandboxes from their first record to their last evidence. */
 export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecycle {
   readonly #deps: StarterOptions;
+  readonly #capacity: Capacity;
   readonly #claims: SandboxClaims;
+  readonly #destroyer: SandboxDestroyer;
   readonly #ender: SandboxEnder;
   readonly #finder: SandboxFinder;
   readonly #launcher: ContainerLauncher;
+  readonly #quotas: OwnerQuotas;
   readonly #reconciler: Reconciler;
   readonly #starter: SandboxStarter;
+  readonly #stopper: SandboxStopper;
   readonly #waker: SandboxWaker;
-  readonly #tiers: TierKeeper;
   readonly #watchdog: DiskWatchdog;
   readonly #closing = new AbortController();
   #capabilities: Promise<DriverCapabilities> | undefined;
@@ -57,20 +57,32 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   constructor(options: StarterOptions) {
     this.#deps = options;
     this.#capabilities = options.capabilities && this.#untilFailure(options.capabilities);
+    this.#capacity = capacityOf(options.store.sandboxes, () => this.reconcile(), options.capacity);
+    this.#quotas = new OwnerQuotas(options.store.sandboxes, () => this.reconcile(), options.limitsOf);
     this.#claims = new SandboxClaims(options);
     this.#ender = new SandboxEnder(options);
+    this.#destroyer = new SandboxDestroyer(options, this.#claims, this.#ender);
     this.#finder = new SandboxFinder(options.store.sandboxes, options.clock);
     this.#launcher = new ContainerLauncher(options);
     this.#reconciler = new Reconciler(options, this.#ender, this.#claims);
-    this.#tiers = new TierKeeper(options);
+    const tiers = new TierKeeper(options);
     this.#starter = new SandboxStarter(options, {
       claims: this.#claims,
       ender: this.#ender,
       launcher: this.#launcher,
-      tiers: this.#tiers,
+      tiers,
       cold: new ColdStorage(options, this.#launcher),
-      capabilities: () => this.#able(),
+      capabilities: (signal) => this.#able(signal),
       closing: this.#closing.signal,
+      // What is pending was counted when it was asked for.
+      room: (record, start) =>
+        record.state === "stopped"
+          ? this.#quotas.start(record, () => this.#capacity(start))
+          : this.#capacity(start),
+    });
+    this.#stopper = new SandboxStopper(options, {
+      ...{ claims: this.#claims, ender: this.#ender, tiers, settled: options.settled },
+      letGo: (id) => this.#letGo(id),
     });
     this.#waker = new SandboxWaker({
       sandboxes: options.store.sandboxes,
@@ -87,7 +99,11 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     const pool = this.#deps.pool?.();
     const wanted = withToken(request, this.#deps.profile);
     const create = () => this.#starter.create(wanted, options);
-    const record = (await pool?.claim(wanted, options.signal)) ?? (await (pool?.beside(create) ?? create()));
+    const record = await this.#quotas.create(this.#asked(wanted), () =>
+      this.#capacity(
+        async () => (await pool?.claim(wanted, options.signal)) ?? (await (pool?.beside(create) ?? create())),
+      ),
+    );
     if (record.tokenHash !== undefined) await this.#deps.address?.prepare(record.id);
     return { ...this.#info(this.#watched(record)), token: wanted.token };
   }
@@ -98,7 +114,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   async prepare(request: CreateSandbox, options: PrepareOptions = {}): Promise<SandboxRecord> {
-    return await this.#starter.prepare(request, options);
+    return await this.#quotas.create(this.#asked(request), () => this.#starter.prepare(request, options));
   }
 
   async fetchImage(
@@ -134,41 +150,24 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   async untilEnded(sandboxId: string, signal: AbortSignal): Promise<SandboxRecord> {
-    const { driver, clock } = this.#deps;
-    const done = new AbortController();
-    const ended = new Set<() => void>();
-    const watching = driver.watch((id) => {
-      if (id === sandboxId) for (const wake of ended) wake();
-    }, done.signal);
-    watching.catch(() => undefined);
-    try {
-      for (;;) {
-        const record = await this.#reconciler.reconcileOne(await this.#own(sandboxId));
-        if (record.state !== "running") return record;
-        this.#deps.aws?.keep(record);
-        const nap = new AbortController();
-        const wake = () => nap.abort();
-        ended.add(wake);
-        await clock.sleep(END_POLL_MS, AbortSignal.any([signal, nap.signal])).catch(() => undefined);
-        ended.delete(wake);
-        signal.throwIfAborted();
-      }
-    } finally {
-      done.abort();
-    }
+    const look = async () => {
+      const record = await this.#reconciler.reconcileOne(await this.#own(sandboxId));
+      if (record.state === "running") this.#deps.aws?.keep(record);
+      return record;
+    };
+    return await untilEnded(this.#deps, sandboxId, look, signal);
   }
 
-  async get(sandbox: string): Promise<SandboxInfo> {
-    return this.#info(await this.#fresh(sandbox));
+  /** With an owner, only among that owner's. */
+  async get(sandbox: string, owner?: string): Promise<SandboxInfo> {
+    return this.#info(await this.#fresh(sandbox, owner));
   }
 
   async list(filter: SandboxFilter = {}): Promise<readonly SandboxInfo[]> {
     const { sandboxes } = this.#deps.store;
     await this.#reconciler.reconcile();
-    // A page may begin after a sandbox that was destroyed since the page before.
-    const cursor = filter.before;
-    const before =
-      cursor === undefined ? undefined : ((await sandboxes.get(cursor)) ?? (await this.resolve(cursor))).id;
+    const owner = filter.labels?.[OWNER_LABEL];
+    const before = filter.before === undefined ? undefined : await this.#finder.cursor(filter.before, owner);
     return (await sandboxes.list({ ...filter, before })).map((record) => this.#info(record));
   }
 
@@ -181,57 +180,18 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   async stop(sandbox: string, options: StopOptions = {}): Promise<SandboxInfo> {
     const { id, state } = await this.#fresh(sandbox);
     if (state === "running") {
-      await this.#settle(id, options.signal);
-      this.#letGo(id);
-      await this.#claims.hold(id, "stop", async () => {
-        if (options.onlyIf !== undefined && !(await options.onlyIf(await this.#own(id)))) return;
-        await this.#deps.driver.stop(id, options.graceMs ?? STOP_GRACE_MS, options.signal);
-        const container = await this.#deps.driver.inspect(id);
-        const record = await this.#own(id);
-        const reason = await this.#ender.reasonFor(record, container);
-        const isOurs = reason === "lost" || reason === "stopped";
-        if (isOurs)
-          await this.#ender.markEnded(id, options.reason ?? "stopped", options.detail, options.counts);
-        else await this.#ender.markEnded(id, reason);
-        await this.#tiers.commitOnStop(id);
-      });
+      await this.#own(id);
+      await this.#stopper.stop(id, options);
     }
     return this.#info(await this.#own(id));
   }
 
-  /** What a sandbox holds up must not keep it from being stopped. */
-  async #settle(id: string, signal: AbortSignal | undefined): Promise<void> {
-    const work = this.#deps.settled?.(id);
-    if (work === undefined) return;
-    const limit = {
-      clock: this.#deps.clock,
-      limitMs: SETTLE_LIMIT_MS,
-      what: "Reading its workspace",
-      signal,
-    };
-    await withTimeLimit(limit, () => work).catch(() => undefined);
-    signal?.throwIfAborted();
-  }
-
   async destroy(sandbox: string, signal?: AbortSignal): Promise<void> {
-    const { store, clock } = this.#deps;
-    const record = await this.#findForDestroy(sandbox);
+    const deleted = await this.#deps.store.sandboxes.get(sandbox);
+    const record = deleted ?? (await this.resolve(sandbox));
+    refuseForeign(record, this.#deps.driver.name);
     this.#letGo(record.id);
-    const deadline = clock.now().getTime() + DESTROY_WAIT_MS;
-    while (!(await this.#claims.seize(record.id, () => this.#destroyNow(record.id)))) {
-      // Another process destroys it: what counts is that it is gone when this returns.
-      await clock.sleep(POLL_MS, signal);
-      if (clock.now().getTime() > deadline) {
-        throw new AidoError(
-          "CONTAINER_BUSY",
-          `Sandbox ${record.id} is still being destroyed by another process`,
-        );
-      }
-      if ((await store.claims.get(record.id)) === undefined) {
-        const now = await store.sandboxes.get(record.id);
-        if (now === undefined || now.state === "deleted") return;
-      }
-    }
+    await this.#destroyer.destroy(record.id, signal);
   }
 
   async setTtl(sandbox: string, wantedMs: number): Promise<SandboxInfo> {
@@ -245,7 +205,10 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
       const container = await driver.inspect(record.id);
       if (container !== undefined) await this.#launcher.configure(record, container.user, ttlMs);
     }
-    await store.sandboxes.update(record.id, { ttlMs, expiresAt });
+    const { id, state } = record;
+    // Stopped, started or destroyed meanwhile: what was worked out is about another state.
+    if (!(await store.sandboxes.transition(id, state, state, { ttlMs, expiresAt })))
+      return await this.setTtl(id, wantedMs);
     this.#deps.aws?.changed(record.id);
     await evidence.append(record.id, "sandbox.ttl", { ttlMs });
     return this.#info({ ...record, ttlMs, expiresAt });
@@ -269,13 +232,17 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     return { cpuMs, memoryBytes, pids, at: this.#deps.clock.now() };
   }
 
-  async resolve(reference: string): Promise<SandboxRecord> {
-    return await this.#finder.resolve(reference);
+  async resolve(reference: string, owner?: string): Promise<SandboxRecord> {
+    return await this.#finder.resolve(reference, owner);
   }
 
   async resolveRunning(reference: string, options: WakeOptions = {}): Promise<SandboxRecord> {
-    const found = this.#finder.mustLive(await this.#finder.resolve(reference));
+    let found = this.#finder.mustLive(await this.#finder.resolve(reference));
     refuseForeign(found, this.#deps.driver.name);
+    if (this.#stopper.isBegun(found)) {
+      await this.#stopper.over(found.id, options.signal);
+      found = this.#finder.mustLive(await this.#finder.resolve(found.id));
+    }
     const isWoken = this.#waker.isWanted(found, options);
     const record = isWoken ? await this.#waker.wake(found.id, options) : this.#finder.mustRun(found);
     this.#deps.activity.touch(record.id, record.lastActivityAt);
@@ -283,10 +250,10 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     return this.#watched(record);
   }
 
-  /** After a restart: what a running sandbox was given goes on. */
+  /** After a restart: what a running sandbox was given goes on, and so does what holds it to its limits. */
   async takeOver(sandboxId: string): Promise<void> {
     const record = await this.resolve(sandboxId);
-    if (record.state === "running") this.#deps.aws?.keep(record);
+    if (record.state === "running") this.#watched(record);
   }
 
   /** Compares the store with the driver; also done before any status is shown. */
@@ -305,9 +272,9 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     return await this.#reconciler.expire();
   }
 
-  /** Ends one whose life is over; nothing happens when another process is at it. */
-  async expireOne(record: SandboxRecord): Promise<void> {
-    await this.#reconciler.expireOne(record);
+  /** Ends one whose life is over; nothing happens when another process is at it. False when it is not over any more. */
+  async expireOne(record: SandboxRecord): Promise<boolean> {
+    return await this.#reconciler.expireOne(record);
   }
 
   /** Lets go of what this process watches; sandboxes go on. */
@@ -315,6 +282,13 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     this.#closing.abort();
     await this.#watchdog.close();
     await this.#deps.aws?.close();
+  }
+
+  /** What a request counts for; one that no sandbox can be made of is refused before it is counted. */
+  #asked(request: CreateSandbox): Pick<SandboxRecord, "labels" | "limits"> {
+    checkRequest(request);
+    const { profile = "aido", overrides = {} } = this.#deps;
+    return { labels: request.labels ?? {}, limits: limitsOf(request, profile, overrides) };
   }
 
   #info(record: SandboxRecord): SandboxInfo {
@@ -332,32 +306,10 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     this.#deps.aws?.forget(sandboxId);
   }
 
-  async #destroyNow(id: string): Promise<void> {
-    const record = await this.#deps.store.sandboxes.get(id);
-    if (record === undefined) return;
-    try {
-      await this.#ender.destroy(record, undefined);
-    } catch (thrown) {
-      if (isAidoError(thrown)) throw thrown;
-      throw new AidoError("CONTAINER_REMOVAL_FAILED", `Sandbox ${id} could not be removed completely`, {
-        hint: `Try \`aido sandbox destroy --sandbox ${id}\` again.`,
-        details: { id },
-        cause: thrown,
-      });
-    }
-  }
-
-  async #findForDestroy(sandbox: string): Promise<SandboxRecord> {
-    const deleted = await this.#deps.store.sandboxes.get(sandbox);
-    const record = deleted ?? (await this.resolve(sandbox));
-    refuseForeign(record, this.#deps.driver.name);
-    return record;
-  }
-
   /** The record as the driver's truth makes it; raises CONTAINER_EXPIRED when it has just ended for good. */
-  async #fresh(sandbox: string): Promise<SandboxRecord> {
-    const record = await this.#reconciler.reconcileOne(await this.resolve(sandbox));
-    return record.state === "deleted" ? await this.resolve(record.id) : record;
+  async #fresh(sandbox: string, owner?: string): Promise<SandboxRecord> {
+    const record = await this.#reconciler.reconcileOne(await this.resolve(sandbox, owner));
+    return record.state === "deleted" ? await this.resolve(record.id, owner) : record;
   }
 
   async #own(id: string): Promise<SandboxRecord> {
@@ -366,9 +318,10 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     return record;
   }
 
-  #able(): Promise<DriverCapabilities> {
+  /** Asked once for all, so that no one's abort is another's. */
+  #able(signal?: AbortSignal): Promise<DriverCapabilities> {
     this.#capabilities ??= this.#untilFailure(this.#deps.driver.capabilities());
-    return this.#capabilities;
+    return orAborted(this.#capabilities, signal);
   }
 
   /** One that was not answered is asked for anew by the next. */

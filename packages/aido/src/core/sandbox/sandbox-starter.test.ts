@@ -2,6 +2,8 @@ import { existsSync, statSync } from "node:fs";
 import { AidoError } from "@aido/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { passUntil, type SandboxBed, sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
+import { FakeDriver } from "../../drivers/fake/fake-driver.ts";
+import type { DriverCapabilities } from "../driver/driver.ts";
 
 describe("a new sandbox", () => {
   test("is running and ready with its profile's defaults", async () => {
@@ -24,6 +26,18 @@ describe("a new sandbox", () => {
     expect(statSync(bed.dataDir.sandbox(info.id)).mode & 0o777).toBe(0o700);
     expect(await bed.events(info.id)).toEqual(["sandbox.created", "container.created", "sandbox.started"]);
     expect(await bed.store.claims.list()).toEqual([]);
+  });
+
+  test("can be given up while the driver does not say what it can do", async () => {
+    await using bed = sandboxBed();
+    const sandboxes = bed.process("p2", { driver: new SilentDriver({ clock: bed.clock }) });
+    for (const ask of [sandboxes.create.bind(sandboxes), sandboxes.prepare.bind(sandboxes)]) {
+      const stop = new AbortController();
+      const asked = ask({ image: "python" }, { signal: stop.signal });
+      stop.abort(new AidoError("CANCELLED", "given up"));
+      await expect(asked).rejects.toThrow("given up");
+    }
+    expect(await bed.store.sandboxes.list({})).toEqual([]);
   });
 
   test("takes its profile, then the configuration, then the request", async () => {
@@ -141,4 +155,11 @@ async function expectNothingLeft(bed: SandboxBed): Promise<void> {
   expect((await bed.events("box00001")).slice(-2)).toEqual(["sandbox.failed", "sandbox.destroyed"]);
   expect(await bed.evidenceOk("box00001")).toBe(true);
   expect(await bed.store.claims.list()).toEqual([]);
+}
+
+/** An engine that takes the question and never answers. */
+class SilentDriver extends FakeDriver {
+  override capabilities(): Promise<DriverCapabilities> {
+    return new Promise(() => undefined);
+  }
 }

@@ -9,6 +9,8 @@ import {
 } from "@aido/sdk/protocol";
 import type { PublicAddress } from "../access/public-address.ts";
 import type { DriverCapabilities } from "../driver/driver.ts";
+import type { LimitsOf } from "../limits/owner-quotas.ts";
+import { UnenforcedLimits } from "../limits/unenforced-limits.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import type { ColdStorage } from "../tier/cold-storage.ts";
 import { STARTED } from "../tier/tier-fields.ts";
@@ -34,6 +36,10 @@ export interface StarterOptions extends SandboxDeps {
   readonly overrides?: ProfileOverrides | undefined;
   /** What the driver can do, when it was asked already. */
   readonly capabilities?: Promise<DriverCapabilities> | undefined;
+  /** The most that run at once on this store; no limit when undefined. */
+  readonly capacity?: number | undefined;
+  /** What each owner may have; everything when undefined. */
+  readonly limitsOf?: LimitsOf | undefined;
   /** Asked at each create: a server opens its pool when everything else is there. */
   readonly pool?: (() => SandboxPool | undefined) | undefined;
   /** Where callers find the server, for the addresses that sandboxes are known by. */
@@ -50,9 +56,11 @@ interface StarterParts {
   launcher: ContainerLauncher;
   tiers: TierKeeper;
   cold: ColdStorage;
-  capabilities: () => Promise<DriverCapabilities>;
+  capabilities: (signal: AbortSignal | undefined) => Promise<DriverCapabilities>;
   /** Aborted when this process lets go of everything. */
   closing: AbortSignal;
+  /** Starts it, or raises QUOTA_EXCEEDED. Whoever calls `create` has asked for the room already. */
+  room: <Started>(record: SandboxRecord, start: () => Promise<Started>) => Promise<Started>;
 }
 
 interface StartOptions {
@@ -66,16 +74,18 @@ export class SandboxStarter {
   readonly #deps: StarterOptions;
   readonly #parts: StarterParts;
   readonly #workspaces: WorkspaceHolds;
+  readonly #unenforced: UnenforcedLimits;
 
   constructor(deps: StarterOptions, parts: StarterParts) {
     this.#deps = deps;
     this.#parts = parts;
     this.#workspaces = new WorkspaceHolds(deps, deps.overrides?.maxWorkspaces);
+    this.#unenforced = new UnenforcedLimits(deps.logger);
   }
 
   async create(request: CreateSandbox, options: StartOptions): Promise<SandboxRecord> {
     const { claims, ender } = this.#parts;
-    const built = await this.build(request);
+    const built = await this.build(request, { signal: options.signal });
     return await claims.hold(built.id, "create", async (lost) => {
       const wanted = await this.#insertWithWorkspace(built, request.workspace);
       try {
@@ -110,11 +120,13 @@ export class SandboxStarter {
         privileged: options.privileged ?? before.privileged,
       };
       const record = { ...before, ...changes };
-      checkCapabilities(record, await this.#parts.capabilities());
+      checkCapabilities(record, await this.#parts.capabilities(options.signal));
       await store.sandboxes.update(id, changes);
       try {
-        if (record.state === "stopped") await driver.remove(id);
-        return await this.#launch(record, options, lost);
+        return await this.#parts.room(record, async () => {
+          if (record.state === "stopped") await driver.remove(id);
+          return await this.#launch(record, options, lost);
+        });
       } catch (thrown) {
         await this.#recordFailure(record, thrown, options.actor);
         await ender.removeContainer(id);
@@ -138,18 +150,20 @@ export class SandboxStarter {
       const known = await store.sandboxes.get(id);
       if (known?.state === "running") return known;
       const record = await this.#startable(id);
-      checkCapabilities(record, await this.#parts.capabilities());
+      checkCapabilities(record, await this.#parts.capabilities(options.signal));
       const ways = waysBack(record, (await driver.inspect(id)) !== undefined);
-      let failure: unknown = lostFiles(record);
-      for (const way of ways) {
-        try {
-          return await this.#startThrough(way, record, options, lost);
-        } catch (thrown) {
-          failure = thrown;
-          if (!isWayClosed(way, thrown)) break;
+      return await this.#parts.room(record, async () => {
+        let failure: unknown = lostFiles(record);
+        for (const way of ways) {
+          try {
+            return await this.#startThrough(way, record, options, lost);
+          } catch (thrown) {
+            failure = thrown;
+            if (!isWayClosed(way, thrown)) break;
+          }
         }
-      }
-      throw failure;
+        throw failure;
+      });
     });
   }
 
@@ -178,7 +192,7 @@ export class SandboxStarter {
     const { driver, clock, newId, profile = "aido", overrides = {}, aws } = this.#deps;
     const mounts = options.mounts ?? (() => []);
     checkRequest(request);
-    const capabilities = await this.#parts.capabilities();
+    const capabilities = await this.#parts.capabilities(options.signal);
     const image = request.image ?? (await this.#profileImage(request.profile ?? profile, capabilities));
     const record = buildRecord(
       { ...request, image, env: aws?.environment(request) ?? request.env },
@@ -193,6 +207,7 @@ export class SandboxStarter {
       },
     );
     checkCapabilities(record, capabilities);
+    this.#unenforced.tell(request.limits ?? {}, capabilities);
     if (aws === undefined && request.permissions?.aws !== undefined) throw noAws();
     aws?.check(record);
     return record;

@@ -8,6 +8,8 @@ test("S2-68 a sidecar sandbox whose container is gone is cleaned up, running or 
   const running = await bed.sandboxes.create(SIDECAR);
   const stopped = await bed.sandboxes.create(SIDECAR);
   await bed.sandboxes.stop(stopped.id);
+  // An upload that nobody has seen the end of is nothing to come back from.
+  await bed.store.sandboxes.update(stopped.id, { snapshotUrl: "file:///x", snapshotIsStale: true });
   for (const { id } of [running, stopped]) await bed.driver.remove(id);
   await bed.sandboxes.reconcile();
   await bed.sandboxes.settleAtStart();

@@ -77,9 +77,9 @@ export class StartupReconciler {
 
   /** What a sandbox can come back from without its container; what is newer comes first. */
   #copyOf(record: SandboxRecord): SandboxPatch | undefined {
-    const { warmImage, warmIsStale, snapshotUrl, snapshotIsStale } = record;
+    const { warmImage, warmIsStale, snapshotSha256, snapshotIsStale } = record;
     const isCold =
-      snapshotUrl !== undefined && (warmImage === undefined || (warmIsStale && !snapshotIsStale));
+      snapshotSha256 !== undefined && (warmImage === undefined || (warmIsStale && !snapshotIsStale));
     if (!isCold && warmImage === undefined) return undefined;
     const tier = isCold ? "cold" : "warm";
     return { tier, tierSince: this.#deps.clock.now(), containerId: undefined };

@@ -21,7 +21,8 @@ export function toSandboxInfo(record: SandboxRecord, address: PublicAddress | un
     labels: record.labels,
     createdAt: record.createdAt,
     startedAt: record.startedAt,
-    stoppedAt: record.stoppedAt,
+    // While it runs, that somebody is at stopping it.
+    stoppedAt: record.state === "running" ? undefined : record.stoppedAt,
     expiresAt: record.expiresAt,
     idleTimeoutMs: record.idleTimeoutMs,
     autoResume: record.autoResume,

@@ -1,9 +1,13 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { AidoError } from "@aido/sdk/protocol";
 import { scanRecords } from "../history/scan-records.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 
 const AT_ONCE = 16;
 const DIRECTORY_MODE = "755";
+const END_LIMIT_MS = 5000;
+const END_POLL_MS = 10;
 
 /** Trees of files inside a sandbox, worked on by its supervisor as the sandbox's user; no path is opened on the host. */
 export class SandboxTrees {
@@ -23,7 +27,25 @@ export class SandboxTrees {
   }
 
   async unpack(root: string, path: string, archive: AsyncIterable<Uint8Array>): Promise<void> {
-    await this.#supervisor.tool(["untar", root, path], { stdin: archive, signal: this.#signal }).done;
+    const id = `tool-untar-${randomBytes(9).toString("base64url")}`;
+    try {
+      await this.#supervisor.tool(["untar", root, path], { stdin: archive, signal: this.#signal, id }).done;
+    } catch (thrown) {
+      await this.#ended(id);
+      throw thrown;
+    }
+  }
+
+  /** One that was given up still writes until it is killed, and what it writes would come back after it was removed. */
+  async #ended(id: string): Promise<void> {
+    const signal = AbortSignal.timeout(END_LIMIT_MS);
+    const isAtWork = async () =>
+      (await this.#supervisor.list(signal)).some((exec) => exec.id === id && !exec.ended);
+    try {
+      while (await isAtWork()) await sleep(END_POLL_MS, undefined, { signal });
+    } catch {
+      // Nobody is there to ask, or it takes too long: the removal that follows tells what is wrong.
+    }
   }
 
   /** Also when the work was cancelled: what was staged must go. */

@@ -4,12 +4,14 @@ import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { Activity } from "../activity/activity.ts";
 import type { Clock } from "../clock.ts";
 import type { EvidenceSink } from "../evidence/evidence-sink.ts";
+import type { Counts } from "../metrics/counters.ts";
 import { parseAddress, printableAddress } from "../object-store/object-address.ts";
 import type { ObjectStores } from "../object-store/object-stores.ts";
 import type { SandboxResolver } from "../sandbox/sandbox-resolver.ts";
-import type { SandboxRecord } from "../store/store.ts";
+import type { SandboxPatch, SandboxRecord, Store } from "../store/store.ts";
 import type { Supervisors } from "../supervisor/supervisors.ts";
 import { compress, SNAPSHOT_NAME } from "./codec.ts";
+import { atLeastPace } from "./least-pace.ts";
 import type { SnapshotManifest } from "./manifest.ts";
 import { packSnapshot } from "./pack-snapshot.ts";
 import { SandboxTrees } from "./sandbox-trees.ts";
@@ -26,6 +28,7 @@ export interface SnapshotServiceDeps {
   /** Of the files, before compression; 0 means no limit. */
   readonly maxBytes: number;
   readonly sandboxes: SandboxResolver;
+  readonly store: Pick<Store, "sandboxes" | "counters">;
   readonly supervisors: Supervisors;
   readonly evidence: EvidenceSink;
   /** A sandbox whose files are being carried is in use. */
@@ -43,10 +46,16 @@ export class SnapshotService implements Snapshots {
     this.#deps = deps;
   }
 
-  /** Where a snapshot goes that names no destination; undefined when the operator keeps none. */
-  destinationOf(sandboxId: string): string | undefined {
-    const { prefix } = this.#deps;
-    return prefix === undefined ? undefined : `${prefix}${sandboxId}/${SNAPSHOT_NAME}`;
+  /**
+   * Where a snapshot goes that names no destination: beneath the place of the sandbox's owner, of whom many sandboxes may
+   * have the same, or else beneath the operator's. Undefined when there is neither.
+   */
+  placeOf({
+    id,
+    snapshotDestination,
+  }: Pick<SandboxRecord, "id" | "snapshotDestination">): string | undefined {
+    const place = snapshotDestination ?? this.#deps.prefix;
+    return place === undefined ? undefined : withName(place, `${id}/${SNAPSHOT_NAME}`);
   }
 
   /** Written by aido beneath the operator's prefix, and so aido's to remove. */
@@ -57,7 +66,33 @@ export class SnapshotService implements Snapshots {
   async take(sandbox: string, options: TakeSnapshot = {}): Promise<SnapshotInfo> {
     const record = await this.#deps.sandboxes.resolveRunning(sandbox);
     using _ = this.#deps.activity.begin(record.id, "files");
-    return await this.takeFrom(record, options);
+    return await this.takeKept(record, options);
+  }
+
+  /** Of a sandbox that runs. What lies in its place is written down, and goes with it when that is the operator's. */
+  async takeKept(record: SandboxRecord, options: TakeSnapshot = {}): Promise<SnapshotInfo> {
+    const url = this.#destination(record, options.destination);
+    if (url !== this.placeOf(record)) {
+      const taken = await this.takeFrom(record, options);
+      await this.#deps.store.counters.add({ snapshots_uploaded: 1 });
+      return taken;
+    }
+    // Before the upload, so that what it leaves is found and removed though nobody lives to write down its end.
+    if (this.isOperatorManaged(url)) await this.#note(record, { snapshotUrl: url, snapshotIsStale: true });
+    const taken = await this.takeFrom(record, options);
+    const snapshotSha256 = options.includeWorkspace === false ? undefined : taken.sha256;
+    // It runs on: from now on this is what it was before.
+    const kept = { snapshotUrl: url, snapshotSha256, snapshotIsStale: true };
+    if (await this.#note(record, kept, { snapshots_uploaded: 1 })) return taken;
+    if (!(await this.remove(url))) return taken;
+    throw new AidoError(
+      "CONTAINER_NOT_FOUND",
+      `Sandbox ${record.id} was destroyed while its snapshot was taken`,
+      {
+        hint: "Name a destination of your own for files that are to outlive their sandbox.",
+        details: { sandbox: record.id },
+      },
+    );
   }
 
   async restore(sandbox: string, url: string, options: RestoreSnapshot = {}): Promise<void> {
@@ -90,7 +125,12 @@ export class SnapshotService implements Snapshots {
       },
       maxBytes: this.#deps.maxBytes,
     });
-    const { bytes, sha256 } = await store.put(key, compress(plain), { signal });
+    const { clock } = this.#deps;
+    const { bytes, sha256 } = await atLeastPace(
+      { clock, what: `The upload of ${record.id}`, signal },
+      plain,
+      (files, paced) => store.put(key, compress(files), { signal: paced }),
+    );
     await this.#tell(record, "snapshot.taken", { url: printableAddress(url), bytes, sha256 });
     return { url, sha256, bytes, createdAt };
   }
@@ -128,6 +168,17 @@ export class SnapshotService implements Snapshots {
     await this.#tell(record, "snapshot.restored", { url: printableAddress(url), sha256 });
   }
 
+  /** Raises unless the object is there with all its bytes, so that what it was made of can be removed. */
+  async prove({ url, bytes }: Pick<SnapshotInfo, "url" | "bytes">, signal?: AbortSignal): Promise<void> {
+    const { store, key } = await this.#deps.stores.locate(url);
+    const found = await store.head(key, { signal });
+    if (found?.bytes === bytes) return;
+    const has = found === undefined ? "has no object" : `has ${found.bytes} bytes`;
+    throw new AidoError("OBJECT_BROKEN", `${printableAddress(url)} ${has} where ${bytes} bytes were sent`, {
+      hint: "Check what keeps the objects there, and its rules of removal.",
+    });
+  }
+
   /** Only the operator's own objects are ever removed: true when this was one. Idempotent. */
   async remove(url: string, signal?: AbortSignal): Promise<boolean> {
     if (!this.isOperatorManaged(url)) return false;
@@ -138,7 +189,7 @@ export class SnapshotService implements Snapshots {
 
   #destination(record: SandboxRecord, given: string | undefined): string {
     if (given === undefined || given === "") {
-      const own = this.destinationOf(record.id);
+      const own = this.placeOf(record);
       if (own !== undefined) return own;
       throw new AidoError("VALIDATION_ERROR", "There is no destination for the snapshot", {
         hint: "Name one, or let the operator set AIDO_SNAPSHOT_PREFIX.",
@@ -148,17 +199,25 @@ export class SnapshotService implements Snapshots {
     const url = parseAddress(given).pathname.endsWith("/")
       ? withName(given, `${record.id}/${SNAPSHOT_NAME}`)
       : given;
-    this.#mustBeFor(record, url);
+    // One object of each sandbox is looked after there: any other would stay when the sandbox is gone.
+    if (this.isOperatorManaged(url) && url !== this.placeOf(record)) throw keptForOthers();
     return url;
   }
 
-  /** Beneath the operator's prefix each sandbox has a place of its own; nobody writes to or reads from another's. */
+  /** False when the sandbox is destroyed: nobody looks after what it had any more. */
+  async #note({ id }: SandboxRecord, patch: SandboxPatch, counts?: Counts): Promise<boolean> {
+    const { sandboxes } = this.#deps.store;
+    for (const state of ["running", "stopped"] as const) {
+      if (await sandboxes.transition(id, state, state, patch, counts)) return true;
+    }
+    return false;
+  }
+
+  /** Beneath the operator's prefix each sandbox has a place of its own; nobody reads from another's. */
   #mustBeFor(record: SandboxRecord, url: string): void {
     const { prefix } = this.#deps;
     if (!this.isOperatorManaged(url) || parseAddress(url).href.startsWith(`${prefix}${record.id}/`)) return;
-    throw new AidoError("DESTINATION_REFUSED", "This place is kept for the snapshots of other sandboxes", {
-      hint: "Leave the destination out, or name one of your own.",
-    });
+    throw keptForOthers();
   }
 
   /** What cannot be removed any more went with its sandbox; the failure before that is what the user must hear. */
@@ -179,6 +238,12 @@ export class SnapshotService implements Snapshots {
 
 function withName(address: string, name: string): string {
   const url = new URL(address);
-  url.pathname += name;
+  url.pathname = url.pathname.replace(/\/*$/, `/${name}`);
   return url.href;
+}
+
+function keptForOthers(): AidoError {
+  return new AidoError("DESTINATION_REFUSED", "This place is kept for the snapshots of other sandboxes", {
+    hint: "Leave the destination out, or name one of your own.",
+  });
 }

@@ -1,5 +1,5 @@
 import { readFile, rm } from "node:fs/promises";
-import type { ProcessIdentity } from "../process-identity.ts";
+import type { Presence } from "../process-presence.ts";
 import { writeAtomically } from "../run/write-atomically.ts";
 
 /** Where this machine's server listens for SSH. */
@@ -13,11 +13,11 @@ export interface SshEndpoint {
 /** How other processes on the same data directory learn where the server listens. */
 export class EndpointFile {
   readonly #path: string;
-  readonly #processes: ProcessIdentity;
+  readonly #presence: Presence;
 
-  constructor(path: string, processes: ProcessIdentity) {
+  constructor(path: string, presence: Presence) {
     this.#path = path;
-    this.#processes = processes;
+    this.#presence = presence;
   }
 
   /** Undefined when no server listens, also when the one that did was killed. */
@@ -28,11 +28,12 @@ export class EndpointFile {
     });
     if (text === undefined) return undefined;
     const { holder, ...endpoint } = JSON.parse(text) as SshEndpoint & { holder: string };
-    return this.#processes.isDead(holder) ? undefined : endpoint;
+    return (await this.#presence.isGone(holder)) ? undefined : endpoint;
   }
 
   async write(endpoint: SshEndpoint): Promise<void> {
-    await writeAtomically(this.#path, `${JSON.stringify({ ...endpoint, holder: this.#processes.self })}\n`);
+    await this.#presence.appear();
+    await writeAtomically(this.#path, `${JSON.stringify({ ...endpoint, holder: this.#presence.self })}\n`);
   }
 
   async remove(): Promise<void> {

@@ -19,6 +19,7 @@ export interface SshKeyStore {
   get(name: SshKeyName): Promise<SshKeyRecord | undefined>;
   /** False when there was none. */
   remove(name: SshKeyName): Promise<boolean>;
+  removeAll(sandboxId: string): Promise<void>;
   /** Oldest first. */
   list(sandboxId: string): Promise<readonly SshKeyRecord[]>;
 }

@@ -13,6 +13,8 @@ import { SandboxDisk } from "./sandbox-disk.ts";
 import type { SshKeyName, SshKeyRecord } from "./ssh-key-store.ts";
 
 const MAX_KEYS = 100;
+/** Owners whose sandboxes of one name are looked at for a login; beyond that the id is needed. */
+const MAX_NAMESAKES = 100;
 
 export interface SshServiceDeps {
   store: Pick<Store, "sandboxes" | "sshKeys">;
@@ -101,12 +103,17 @@ export class SshService implements Ssh {
   async authorize(loginName: string, blob: Uint8Array): Promise<SshKeyRecord | undefined> {
     const login = parseLoginName(loginName);
     if (login === undefined) return undefined;
-    // An id or a name as it is, never the beginning of one: whose sandbox it is must not be guessed.
-    const [record] = await this.#deps.store.sandboxes.find(login.sandboxId, 1);
-    if (record?.id !== login.sandboxId && record?.name !== login.sandboxId) return undefined;
-    if (record === undefined) return undefined;
-    const name = { sandboxId: record.id, username: login.username, fingerprint: fingerprintOf(blob) };
-    return await this.#deps.store.sshKeys.get(name);
+    const { sandboxes, sshKeys } = this.#deps.store;
+    const fingerprint = fingerprintOf(blob);
+    const allowed: SshKeyRecord[] = [];
+    for (const { id, name } of await sandboxes.find(login.sandboxId, MAX_NAMESAKES)) {
+      // An id or a name as it is, never the beginning of one: whose sandbox it is must not be guessed.
+      if (id !== login.sandboxId && name !== login.sandboxId) continue;
+      const key = await sshKeys.get({ sandboxId: id, username: login.username, fingerprint });
+      if (key !== undefined) allowed.push(key);
+    }
+    // Anybody can name a sandbox so and let this key in: then only the id says which is meant.
+    return allowed.length === 1 ? allowed[0] : undefined;
   }
 
   /** False from the moment on that the key is revoked or its sandbox destroyed, by whichever process. */

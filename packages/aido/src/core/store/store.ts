@@ -1,3 +1,4 @@
+import type { ExecPage } from "@aido/sdk";
 import type {
   EndReason,
   ErrorBody,
@@ -76,6 +77,7 @@ export interface SandboxRecord extends TierFields {
   tokenHash: string | undefined;
   createdAt: Date;
   startedAt: Date | undefined;
+  /** While it runs: since when somebody is at stopping it. */
   stoppedAt: Date | undefined;
   expiresAt: Date | undefined;
 }
@@ -125,16 +127,25 @@ export interface DemotionQuery {
   limit: number;
 }
 
+export interface OwnerUse {
+  sandboxes: number;
+  cpus: number;
+  memoryBytes: number;
+}
+
 export interface SandboxStore {
-  /** Raises CONTAINER_NAME_TAKEN when the name or the id is in use; a deleted sandbox frees its name, never its id. */
+  /**
+   * Raises CONTAINER_NAME_TAKEN when the id is in use, or the name by another sandbox of the same owner; a deleted
+   * sandbox frees its name, never its id.
+   */
   insert(record: SandboxRecord): Promise<void>;
   /** Deleted ones too. */
   get(id: string): Promise<SandboxRecord | undefined>;
   /**
-   * Deleted ones excepted: the one with this id, else the one with this name, else those whose id begins so
-   * (at least 2 characters). At most `limit` matches.
+   * Deleted ones excepted: the one with this id, else those with this name, by owner and the local user's own
+   * first, else those whose id begins so (at least 2 characters). At most `limit` matches; with an owner, only among that owner's.
    */
-  find(reference: string, limit: number): Promise<readonly SandboxRecord[]>;
+  find(reference: string, limit: number, owner?: string): Promise<readonly SandboxRecord[]>;
   /** Newest first. */
   list(query?: SandboxQuery): Promise<readonly SandboxRecord[]>;
   /** Moves state only if it is still one of `from`, and then counts; false means someone else moved it first. */
@@ -153,6 +164,8 @@ export interface SandboxStore {
   dueForDemotion(query: DemotionQuery): Promise<readonly SandboxRecord[]>;
   /** Of what runs now; cost grows with that. */
   totals(): Promise<SandboxTotals>;
+  /** What those with this owner's label come to: all that are not deleted, and the limits of what is pending or runs. */
+  usedBy(owner: string): Promise<OwnerUse>;
   /** Forgets the record and all that hangs on it, except its evidence. Counts only when there was one. */
   remove(id: string, counts?: Counts): Promise<void>;
   /** Running sandboxes unused for their `idleTimeoutMs`, those that have been so longest first; cost grows with what is due. */
@@ -172,19 +185,29 @@ export interface ExecRecord {
   signal: string | undefined;
   /** Why the program could not be started: the answer whenever it is asked for again. */
   startError: ErrorBody["error"] | undefined;
+  /** Of what its caller asked for; undefined when it gave none. */
+  fingerprint: string | undefined;
   startedAt: Date;
   endedAt: Date | undefined;
   stdoutBytes: number;
   stderrBytes: number;
+  /** What it changes in the workspace is to become history. Taken back some time after it has: the history itself knows. */
+  unrecorded: boolean;
 }
 
 export interface ExecStore {
   /** False when the exec exists already; raises CONTAINER_NOT_FOUND when there is no such sandbox. */
   insert(record: ExecRecord): Promise<boolean>;
   get(sandboxId: string, execId: string): Promise<ExecRecord | undefined>;
-  /** Newest first. */
-  list(sandboxId: string, limit?: number): Promise<readonly ExecRecord[]>;
+  /** Newest first; 1000 when no limit is given. Only those before the exec `before`, none when there is no such. */
+  list(sandboxId: string, page?: ExecPage): Promise<readonly ExecRecord[]>;
   running(sandboxId: string): Promise<readonly ExecRecord[]>;
+  /** Those that are still marked as such, oldest first. */
+  unrecorded(sandboxId: string): Promise<readonly ExecRecord[]>;
+  /** They are not to be told as unrecorded any more; those that are gone are passed over. */
+  markRecorded(execs: readonly Pick<ExecRecord, "sandboxId" | "id">[]): Promise<void>;
+  /** Of all sandboxes; cost grows with what runs. */
+  countRunning(): Promise<number>;
   /** When the last of those that have ended did. */
   lastEnd(sandboxId: string): Promise<Date | undefined>;
   /** Only an exec that is still running can end; false otherwise. */
@@ -200,6 +223,8 @@ export interface ExecEnd {
   endedAt: Date;
   stdoutBytes: number;
   stderrBytes: number;
+  /** It has changed nothing that could be recorded. */
+  unrecorded?: false;
 }
 
 export interface RunRow {
@@ -277,6 +302,10 @@ export interface LeaseStore {
   renew(name: string, holder: string, until: Date): Promise<boolean>;
   /** Only the holder's own. */
   release(name: string, holder: string): Promise<void>;
+  /** Undefined when nobody has it. */
+  endOf(name: string): Promise<Date | undefined>;
+  /** Those that have ended before. */
+  forgetEnded(before: Date): Promise<void>;
 }
 
 /** The end of one sandbox's evidence as it was when the last entry was written. */

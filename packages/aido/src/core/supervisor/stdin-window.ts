@@ -1,7 +1,7 @@
 import { AidoError } from "@aido/sdk/protocol";
 import { protocolError } from "./frames.ts";
 import { STDIN_WINDOW_BYTES } from "./protocol.ts";
-import { orAborted } from "./time-limit.ts";
+import { WaitingLine } from "./waiting-line.ts";
 
 const SLICE_BYTES = 32_768;
 
@@ -21,8 +21,9 @@ export class StdinWindow {
   #acked = 0;
   #closeAt: number | undefined;
   #isGone = false;
-  #tail: Promise<void> = Promise.resolve();
-  #wake: (() => void)[] = [];
+  #isBusy = false;
+  readonly #turns = new WaitingLine();
+  readonly #changes = new WaitingLine();
 
   constructor(send: StdinSender, isNew: boolean) {
     this.#send = send;
@@ -35,20 +36,16 @@ export class StdinWindow {
 
   /** Resolves when all bytes are taken; writes of several callers keep their order. */
   write(data: Uint8Array, signal?: AbortSignal): Promise<void> {
-    const written = this.#tail.then(() => this.#write(data, signal));
-    this.#tail = written.catch(() => undefined);
-    return written;
+    return this.#inTurn(() => this.#write(data, signal), signal);
   }
 
   /** After all that was written before. Resolves when the command's input has ended. */
   close(signal?: AbortSignal): Promise<void> {
-    const closed = this.#tail.then(async () => {
+    return this.#inTurn(async () => {
       this.#closeAt = await this.#position(signal);
       this.#send.stdinClose(this.#closeAt);
-      while (!this.#isGone) await this.#change(signal);
-    });
-    this.#tail = closed.catch(() => undefined);
-    return closed;
+      while (!this.#isGone) await this.#changes.wait(signal);
+    }, signal);
   }
 
   /**
@@ -56,9 +53,7 @@ export class StdinWindow {
    * as a whole, so that an input of which anything was taken was given. Resolves also when nobody reads it.
    */
   give(data: Uint8Array, signal?: AbortSignal): Promise<void> {
-    const given = this.#tail.then(() => this.#give(data, signal));
-    this.#tail = given.catch(() => undefined);
-    return given;
+    return this.#inTurn(() => this.#give(data, signal), signal);
   }
 
   onAck(offset: number, isGone: boolean): void {
@@ -71,21 +66,21 @@ export class StdinWindow {
       if (first.offset + first.data.byteLength > this.#acked) break;
       this.#unacked.shift();
     }
-    this.#wakeAll();
+    this.#changes.wakeAll();
   }
 
   /** The exec has ended: nobody reads any more. */
   end(): void {
     this.#isGone = true;
     this.#unacked.length = 0;
-    this.#wakeAll();
+    this.#changes.wakeAll();
   }
 
   /** On a new connection: whatever the supervisor already has, it ignores. */
   resend(): void {
     for (const { offset, data } of this.#unacked) this.#send.stdin(offset, data);
     if (this.#closeAt !== undefined) this.#send.stdinClose(this.#closeAt);
-    else if (this.#sent === undefined && this.#wake.length > 0) this.#send.stdin(0, new Uint8Array());
+    else if (this.#sent === undefined && this.#changes.length > 0) this.#send.stdin(0, new Uint8Array());
   }
 
   async #give(data: Uint8Array, signal?: AbortSignal): Promise<void> {
@@ -93,7 +88,7 @@ export class StdinWindow {
       throw new AidoError("VALIDATION_ERROR", `The input has over ${STDIN_WINDOW_BYTES} bytes`);
     }
     if (this.#sent === undefined && !this.#isGone) this.#send.stdin(0, new Uint8Array());
-    while (this.#sent === undefined && !this.#isGone) await this.#change(signal);
+    while (this.#sent === undefined && !this.#isGone) await this.#changes.wait(signal);
     if (this.#isGone) return;
     if (this.#sent === 0) {
       this.#unacked.push({ offset: 0, data: data.slice() });
@@ -102,7 +97,7 @@ export class StdinWindow {
     }
     this.#closeAt = this.#sent ?? 0;
     this.#send.stdinClose(this.#closeAt);
-    while (!this.#isGone) await this.#change(signal);
+    while (!this.#isGone) await this.#changes.wait(signal);
   }
 
   async #write(data: Uint8Array, signal?: AbortSignal): Promise<void> {
@@ -113,7 +108,7 @@ export class StdinWindow {
     for (let at = 0; at < data.byteLength; ) {
       const room = STDIN_WINDOW_BYTES - (sent - this.#acked);
       if (room <= 0) {
-        await this.#change(signal);
+        await this.#changes.wait(signal);
         this.#refuseWhenGone();
         continue;
       }
@@ -126,7 +121,7 @@ export class StdinWindow {
       this.#sent = sent;
     }
     while (this.#acked < sent) {
-      await this.#change(signal);
+      await this.#changes.wait(signal);
       if (this.#acked < sent) this.#refuseWhenGone();
     }
   }
@@ -135,7 +130,7 @@ export class StdinWindow {
     this.#refuseWhenGone();
     if (this.#sent === undefined) this.#send.stdin(0, new Uint8Array());
     while (this.#sent === undefined) {
-      await this.#change(signal);
+      await this.#changes.wait(signal);
       this.#refuseWhenGone();
     }
     return this.#sent;
@@ -146,11 +141,16 @@ export class StdinWindow {
     throw new AidoError("EXECUTION_CONFLICT", "The command no longer reads its standard input");
   }
 
-  #change(signal?: AbortSignal): Promise<void> {
-    return orAborted(new Promise<void>((resolve) => this.#wake.push(resolve)), signal);
-  }
-
-  #wakeAll(): void {
-    for (const wake of this.#wake.splice(0)) wake();
+  /** Whoever gives up while others are at it lets go of its bytes. */
+  async #inTurn(work: () => Promise<void>, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    if (this.#isBusy) await this.#turns.wait(signal);
+    this.#isBusy = true;
+    try {
+      await work();
+    } finally {
+      // The turn is handed over, not given back: nobody may come in between.
+      this.#isBusy = this.#turns.wakeOne();
+    }
   }
 }

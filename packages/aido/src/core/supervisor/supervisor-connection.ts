@@ -32,6 +32,8 @@ export interface ConnectionOptions {
   stream: Duplex;
   token: Uint8Array;
   clock: Clock;
+  /** Before the first word: who writes to a supervisor that refused and closed loses what it said. */
+  listenMs: number;
   /** What it raises ends the connection. */
   onExecEvent: (event: ExecEvent) => void;
   /** Also of one that was never welcomed. */
@@ -51,7 +53,8 @@ export class SupervisorConnection {
   readonly #pending = new Map<string, Pending[]>();
   readonly #ended = new AbortController();
   #failure: AidoError | undefined;
-  #boot = 0n;
+  /** Undefined until it is welcomed. */
+  #boot: bigint | undefined;
   #hasHeard = false;
   #beat = 0;
 
@@ -97,7 +100,7 @@ export class SupervisorConnection {
 
   /** Random at each start of the supervisor: tells a restarted one from a lost connection. */
   get boot(): bigint {
-    return this.#boot;
+    return this.#boot ?? 0n;
   }
 
   get isClosed(): boolean {
@@ -155,7 +158,8 @@ export class SupervisorConnection {
   }
 
   async #greet(): Promise<void> {
-    const { token } = this.#options;
+    const { token, clock, listenMs } = this.#options;
+    if (listenMs > 0) await clock.sleep(listenMs, this.#ended.signal);
     const welcome = await this.#request("hello", { type: "hello", version: PROTOCOL_VERSION, token });
     if (welcome.type !== "welcome" || welcome.version !== PROTOCOL_VERSION) {
       throw protocolError("its version is not ours");
@@ -216,6 +220,7 @@ export class SupervisorConnection {
         hint: "Its token does not match this sandbox's record. Destroy the sandbox and make a new one.",
       });
     }
+    if (frame.code === "LIMIT" && this.#boot === undefined) throw tooManyConnections();
     if (frame.id === "")
       throw protocolError(`it reported ${printable(frame.code)} ${printable(frame.message)}`);
     const error = refusalToError(frame);
@@ -268,6 +273,13 @@ export class SupervisorConnection {
     this.#pending.clear();
     this.#options.onClose(this, error);
   }
+}
+
+/** The supervisor takes so many and no more; each process that has to do with the sandbox holds one. */
+function tooManyConnections(): AidoError {
+  return new AidoError("QUOTA_EXCEEDED", "Too many aido processes use this sandbox at once", {
+    hint: "A sandbox takes 16. Wait for one of them to end, or let all of them use one server (`aido serve`).",
+  });
 }
 
 function lost(why: string, cause?: unknown): AidoError {

@@ -9,9 +9,12 @@ const CONNECT_LIMIT_MS = 3_000;
 const INSPECT_LIMIT_MS = 3_000;
 const REQUEST_LIMIT_MS = 15_000;
 const FIRST_PAUSE_MS = 20;
+const LISTEN_MS = 20;
 const LAST_PAUSE_MS = 1_000;
 /** Connections in a row that broke the protocol or refused the token, after which there is no point in another. */
 const MAX_VIOLATIONS = 3;
+/** A connection that was of use for so long begins a new row, however it ended. */
+const GOOD_LIFE_MS = 60_000;
 
 export interface SupervisorOptions {
   connect: (signal: AbortSignal) => Promise<Duplex>;
@@ -67,6 +70,7 @@ export class SupervisorLink {
       return await withTimeLimit(limit, () => this.#open());
     } catch (error) {
       if (!isAidoError(error, "DEADLINE_EXCEEDED") || this.#lastFailure === undefined) throw error;
+      if (this.#lastFailure.code === "QUOTA_EXCEEDED") throw this.#lastFailure;
       const message = `The sandbox runs but cannot be reached: ${this.#lastFailure.message}`;
       throw new AidoError("DEADLINE_EXCEEDED", message, { cause: this.#lastFailure });
     }
@@ -125,6 +129,7 @@ export class SupervisorLink {
         stream,
         token: this.#token,
         clock,
+        listenMs: this.#lastFailure === undefined ? 0 : LISTEN_MS,
         onExecEvent: this.#events.onExecEvent,
         onClose: (closed, error) => this.#onClose(closed, error),
       },
@@ -135,6 +140,7 @@ export class SupervisorLink {
     this.#boot = connection.boot;
     this.#current = connection;
     this.#connectedAt = clock.now().getTime();
+    this.#lastFailure = undefined;
     this.#events.onConnected(connection, isSameBoot);
     return connection;
   }
@@ -143,8 +149,9 @@ export class SupervisorLink {
     if (this.#current !== connection) return;
     this.#current = undefined;
     if (this.#closed.signal.aborted) return;
-    this.#count(error);
     const livedMs = this.#options.clock.now().getTime() - this.#connectedAt;
+    if (livedMs >= GOOD_LIFE_MS || !isViolation(error)) this.#violations = 0;
+    this.#count(error);
     this.#shortLives = livedMs < LAST_PAUSE_MS ? this.#shortLives + 1 : 0;
     this.#options.logger.debug({ event: "supervisor.connection", outcome: "lost" }, error.message);
     if (this.#violations >= MAX_VIOLATIONS) this.#gone(error);
@@ -152,11 +159,9 @@ export class SupervisorLink {
   }
 
   #count(error: AidoError): void {
-    const isViolation = error.code === "FORBIDDEN" || "problem" in error.details;
-    if (isViolation) {
-      this.#violations += 1;
-      this.#options.logger.warn({ event: "supervisor.protocol", outcome: "failed" }, error.message);
-    }
+    if (!isViolation(error)) return;
+    this.#violations += 1;
+    this.#options.logger.warn({ event: "supervisor.protocol", outcome: "failed" }, error.message);
   }
 
   async #hasEnded(): Promise<boolean> {
@@ -173,6 +178,10 @@ export class SupervisorLink {
     this.#events.onGone(error);
     return error;
   }
+}
+
+function isViolation(error: AidoError): boolean {
+  return error.code === "FORBIDDEN" || "problem" in error.details;
 }
 
 function containerGone(cause: AidoError): AidoError {

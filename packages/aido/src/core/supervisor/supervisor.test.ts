@@ -93,6 +93,41 @@ describe("a supervisor", () => {
     await refused;
   });
 
+  it("that has no connection left for another process is waited for, then named as busy", async () => {
+    const clock = new HandClock();
+    await using bed = await fakeBed({ clock });
+    const record = await bed.record();
+    const hosts = Array.from({ length: 15 }, () => bed.newHost());
+    for (const { supervisors } of [bed.host, ...hosts]) await supervisors.get(record).list();
+    const late = bed.newHost().supervisors.get(record);
+    const refused = expect(late.list()).rejects.toMatchObject({
+      code: "QUOTA_EXCEEDED",
+      hint: expect.stringContaining("aido serve"),
+    });
+    await clock.advance(16_000);
+    await refused;
+    const patient = late.list();
+    await hosts[0]?.close();
+    await clock.advance(2_000);
+    expect(await patient).toEqual([]);
+    expect(bed.logged.filter((line) => line.startsWith("warn: "))).toEqual([]);
+  });
+
+  it("that breaks the protocol now and then over a long life is not given up, nor are its execs", async () => {
+    const clock = new HandClock();
+    await using bed = await fakeBed({ clock });
+    const { id } = await bed.execs.start(SANDBOX, { argv: ["sleep", "36000"] });
+    for (let round = 1; round <= 4; round += 1) {
+      await clock.advance(60_000);
+      bed.driver.sendRaw(SANDBOX, Buffer.from([255, 255, 255, 255, 1, 2, 3]));
+      await until(
+        "it is seen",
+        () => bed.logged.filter((line) => line.startsWith("warn: ")).length === round,
+      );
+    }
+    expect(await bed.execs.get(SANDBOX, id)).toMatchObject({ status: "running" });
+  });
+
   it("is asked no more once the caller has gone", async () => {
     await using bed = await fakeBed();
     const supervisor = bed.host.supervisors.get(await bed.record());

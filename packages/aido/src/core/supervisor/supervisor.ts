@@ -161,6 +161,10 @@ export class Supervisor {
     return this.#request((connection) => connection.list(), signal);
   }
 
+  get isConnected(): boolean {
+    return this.#link.current !== undefined;
+  }
+
   /** Resolves when the supervisor has begun to end; the container's end is the driver's to tell. */
   async shutdown(graceMs: number, signal?: AbortSignal): Promise<void> {
     const connection = await this.#link.connection(signal);

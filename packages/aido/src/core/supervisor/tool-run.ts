@@ -6,9 +6,16 @@ import type { Supervisor } from "./supervisor.ts";
 import { toolError } from "./tool-error.ts";
 
 const STDERR_KEPT_BYTES = 4_096;
+/** Taking one of them is a sign; a whole file may take long. */
+const PIECE_BYTES = 1_048_576;
 const ACK_EVERY_BYTES = 65_536;
 const SIGTERM = 15;
 const GRACE_MS = 1_000;
+/**
+ * How long a tool may leave whoever waits for it without a sign. Code in the sandbox can stop its processes at any time;
+ * on the other hand, removing or measuring a large tree says nothing until it is done.
+ */
+const SILENT_MS = 120_000;
 
 export interface ToolOptions {
   stdin?: Uint8Array | AsyncIterable<Uint8Array> | undefined;
@@ -17,9 +24,14 @@ export interface ToolOptions {
   signal?: AbortSignal | undefined;
   /** For what must be found again by others; random when absent. */
   id?: string | undefined;
+  /** Once it has said anything it may be silent for as long as it likes. */
+  isLasting?: boolean | undefined;
 }
 
-/** One run of a builtin tool. Output is acknowledged as it is taken, so a slow reader holds the tool up, not memory. */
+/**
+ * One run of a builtin tool. Output is acknowledged as it is taken, so a slow reader holds the tool up, not memory. A tool
+ * that gives no sign for long, while it is its turn and not the reader's or the input's, is ended with DEADLINE_EXCEEDED.
+ */
 export class ToolRun implements ExecListener {
   /** May be iterated once. Ends with the tool, also when it failed: `done` tells. */
   readonly stdout: AsyncIterable<Uint8Array>;
@@ -35,6 +47,11 @@ export class ToolRun implements ExecListener {
   #ackedAt = 0;
   #isOver = false;
   #isStarted = false;
+  #hasSpoken = false;
+  #silence: NodeJS.Timeout | undefined;
+  /** Whoever reads is at a chunk, or whoever gives input has none yet: the tool waits for us. */
+  #isReaderAtWork = false;
+  #isInputAwaited = false;
   #wake: (() => void) | undefined;
   #resolve: () => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
@@ -55,6 +72,9 @@ export class ToolRun implements ExecListener {
   }
 
   onOutput(stream: OutputStream, offset: number, data: Buffer): void {
+    this.#hasSpoken = true;
+    if (this.#options.isLasting === true) this.#listenNoMore();
+    this.#silence?.refresh();
     if (stream === "stderr") {
       if (this.#stderr.length < STDERR_KEPT_BYTES) this.#stderr += data.toString("utf8");
       this.#supervisor.ack(this.#id, "stderr", offset + data.length);
@@ -103,6 +123,7 @@ export class ToolRun implements ExecListener {
       await this.#supervisor.startExec(spec, this, signal);
       this.#isStarted = true;
       if (this.#isOver) this.#kill();
+      else this.#listen();
       if (stdin !== undefined) await this.#feed(stdin);
       await this.done;
     } catch (error) {
@@ -113,13 +134,19 @@ export class ToolRun implements ExecListener {
   }
 
   async #feed(stdin: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
-    const chunks = stdin instanceof Uint8Array ? [stdin] : stdin;
+    const chunks = stdin instanceof Uint8Array ? pieces(stdin) : stdin;
+    this.#isInputAwaited = true;
     for await (const chunk of chunks) {
+      this.#isInputAwaited = false;
+      this.#silence?.refresh();
       const isTaken = await this.#give(() =>
         this.#supervisor.writeStdin(this.#id, chunk, this.#stopped.signal),
       );
       if (!isTaken) return;
+      this.#isInputAwaited = true;
     }
+    this.#isInputAwaited = false;
+    this.#silence?.refresh();
     await this.#give(() => this.#supervisor.closeStdin(this.#id, this.#stopped.signal));
   }
 
@@ -139,7 +166,10 @@ export class ToolRun implements ExecListener {
       for (;;) {
         const chunk = this.#chunks.shift();
         if (chunk !== undefined) {
+          this.#isReaderAtWork = true;
           yield chunk.data;
+          this.#isReaderAtWork = false;
+          this.#silence?.refresh();
           this.#taken(chunk.end);
         } else if (this.#isOver) {
           return;
@@ -160,6 +190,20 @@ export class ToolRun implements ExecListener {
     this.#supervisor.ack(this.#id, "stdout", end);
   }
 
+  #listen(): void {
+    if (this.#options.isLasting === true && this.#hasSpoken) return;
+    const onSilence = () => {
+      if (this.#chunks.length > 0 || this.#isReaderAtWork || this.#isInputAwaited) this.#silence?.refresh();
+      else this.#stop(this.#silent());
+    };
+    this.#silence = setTimeout(onSilence, SILENT_MS).unref();
+  }
+
+  #listenNoMore(): void {
+    clearTimeout(this.#silence);
+    this.#silence = undefined;
+  }
+
   /** Ends the tool from our side; what it was writing is not put in place. */
   #stop(reason: unknown): void {
     if (this.#isOver) return;
@@ -177,10 +221,18 @@ export class ToolRun implements ExecListener {
   #over(error?: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#listenNoMore();
     this.#stopped.abort(error);
     if (error === undefined) this.#resolve();
     else this.#reject(error);
     this.#wake?.();
+  }
+
+  #silent(): AidoError {
+    const what = `The sandbox's ${this.#argv[0]} tool has given no sign for ${SILENT_MS / 1000} s`;
+    return new AidoError("DEADLINE_EXCEEDED", what, {
+      hint: "Something in the sandbox may have stopped it, or its disk is very slow.",
+    });
   }
 
   #killed(signal: number): AidoError {
@@ -192,4 +244,8 @@ export class ToolRun implements ExecListener {
       },
     );
   }
+}
+
+function* pieces(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
+  for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
 }

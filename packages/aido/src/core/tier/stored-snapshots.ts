@@ -4,27 +4,29 @@ import type { SnapshotService } from "../snapshot/snapshot-service.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import type { TierSnapshots } from "./tier-snapshots.ts";
 
-type Service = Pick<SnapshotService, "take" | "restore" | "remove" | "isOperatorManaged" | "destinationOf">;
+type Service = Pick<
+  SnapshotService,
+  "takeFrom" | "restoreTo" | "prove" | "remove" | "isOperatorManaged" | "placeOf"
+>;
 
 /** Tiers on the same snapshots that users take: one object of the workspace, where its owner or the operator wants it. */
 export class StoredSnapshots implements TierSnapshots {
   readonly hasOwnPlace: boolean;
   readonly #service: () => Service;
 
-  /** The service must take a sandbox as it is, though its record does not say that it runs. */
   constructor(service: () => Service, hasOwnPlace: boolean) {
     this.#service = service;
     this.hasOwnPlace = hasOwnPlace;
   }
 
-  ownPlace({ id, snapshotDestination }: SandboxRecord): string | undefined {
-    return snapshotDestination === undefined ? this.#service().destinationOf(id) : undefined;
+  ownPlace(record: SandboxRecord): string | undefined {
+    return record.snapshotDestination === undefined ? this.#service().placeOf(record) : undefined;
   }
 
   async upload(record: SandboxRecord, signal: AbortSignal): Promise<{ url: string; sha256: string }> {
-    const destination = record.snapshotDestination;
-    const { url, sha256 } = await this.#service().take(record.id, { destination, signal });
-    return { url, sha256 };
+    const taken = await this.#service().takeFrom(record, { signal });
+    await this.#service().prove(taken, signal);
+    return { url: taken.url, sha256: taken.sha256 };
   }
 
   async restore(
@@ -35,7 +37,7 @@ export class StoredSnapshots implements TierSnapshots {
     if (snapshotUrl === undefined) {
       throw new AidoError("OBJECT_NOT_FOUND", `Sandbox ${id} has no snapshot to come back from`);
     }
-    await this.#service().restore(id, snapshotUrl, { sha256: snapshotSha256, ...options });
+    await this.#service().restoreTo(record, snapshotUrl, { sha256: snapshotSha256, ...options });
   }
 
   isOperatorManaged(url: string): boolean {

@@ -17,7 +17,7 @@ export interface TierFields {
   /** Undefined while an upload is on its way: what lies there is then nothing to come back from. */
   snapshotSha256: string | undefined;
   snapshotIsStale: boolean;
-  /** Where its owner wants snapshots to go; never removed by aido. */
+  /** Beneath what its owner wants snapshots to go; never removed by aido. */
   snapshotDestination: string | undefined;
 }
 

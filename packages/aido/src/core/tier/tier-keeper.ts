@@ -130,7 +130,7 @@ export class TierKeeper {
   /** Whether anything may be left of a sandbox besides its container. */
   hasCopies(record: SandboxRecord): boolean {
     return (
-      record.tier !== undefined || record.warmImage !== undefined || this.#ownObject(record) !== undefined
+      record.tier !== undefined || record.warmImage !== undefined || this.ownObject(record) !== undefined
     );
   }
 
@@ -142,7 +142,7 @@ export class TierKeeper {
     const { store, tiers, evidence, logger } = this.#deps;
     const { id } = record;
     try {
-      const url = this.#ownObject(record);
+      const url = this.ownObject(record);
       await this.#sweep(id, undefined);
       if ((await this.#deps.driver.committedImages(id)).length > 0) throw new Error("an image is in use");
       if (url !== undefined) await tiers?.snapshots?.remove(url);
@@ -168,7 +168,8 @@ export class TierKeeper {
     return this.#deps.store.sandboxes.transition(id, "stopped", "stopped", patch, counts);
   }
 
-  #ownObject({ snapshotUrl }: SandboxRecord): string | undefined {
+  /** The object that goes with the sandbox: the operator's, never a user's. */
+  ownObject({ snapshotUrl }: SandboxRecord): string | undefined {
     const isOwn = snapshotUrl !== undefined && this.#deps.tiers?.snapshots?.isOperatorManaged(snapshotUrl);
     return isOwn === true ? snapshotUrl : undefined;
   }

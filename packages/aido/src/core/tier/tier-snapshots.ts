@@ -7,7 +7,7 @@ export interface TierSnapshots {
   readonly hasOwnPlace: boolean;
   /** The operator's place for this sandbox; undefined when its files go to one of its own, or nowhere. */
   ownPlace(record: SandboxRecord): string | undefined;
-  /** All or nothing. */
+  /** All or nothing: what it answers with is there as a whole, as far as the object store can be asked. */
   upload(record: SandboxRecord, signal: AbortSignal): Promise<{ url: string; sha256: string }>;
   /** Raises when the object is not, byte for byte, what was uploaded. */
   restore(

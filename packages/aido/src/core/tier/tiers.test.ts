@@ -2,6 +2,7 @@ import { AidoError } from "@aido/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { sandboxRecord } from "../../../test/contract/records.ts";
 import { DAY_MS, RETENTIONS, tierBed } from "../../../test/tier/tier-bed.ts";
+import { OWNER_LABEL } from "../access/owner-label.ts";
 import { TierCollector } from "./collector.ts";
 
 describe("tiers", () => {
@@ -275,6 +276,54 @@ describe("bad days", () => {
     expect(bed.snapshots.objects.size).toBe(0);
   });
 
+  test("a destination that a user has named and that takes no end keeps nobody else waiting", async () => {
+    await using bed = tierBed();
+    const to = (owner: string, place: string) => ({
+      labels: { [OWNER_LABEL]: owner },
+      snapshotDestination: `https://${place}.example/x`,
+    });
+    const stuck: string[] = [];
+    for (let count = 0; count < 5; count += 1) stuck.push(await bed.stopped("hot", to("ada", "slow")));
+    const [fine, ours] = [await bed.stopped("hot", to("bob", "fast")), await bed.stopped("hot")];
+    await bed.clock.advance(DAY_MS);
+    expect((await bed.gc.collect()).warmed).toHaveLength(7);
+    await bed.clock.advance(2 * DAY_MS);
+    let asked = 0;
+    let end: (reason: Error) => void = () => undefined;
+    bed.snapshots.during = async ({ snapshotDestination }) => {
+      if (snapshotDestination?.includes("slow") !== true) return;
+      asked += 1;
+      await new Promise((_, reject) => {
+        end = reject;
+      });
+    };
+    const both = bed.gc.collect();
+    await expect.poll(async () => (await bed.record(fine))?.tier).toBe("cold");
+    await expect.poll(async () => (await bed.record(ours))?.tier).toBe("cold");
+    const next = await bed.stopped("hot");
+    await bed.clock.advance(DAY_MS);
+    expect(await bed.gc.collect({ only: "ours" })).toMatchObject({ warmed: [next] });
+    for (const count of [1, 2, 3]) {
+      await expect.poll(() => asked).toBe(count);
+      end(new AidoError("DEADLINE_EXCEEDED", "too slow"));
+    }
+    // Its owner has had its time in this collection.
+    expect(await both).toMatchObject({ failed: stuck.slice(0, 3).map((id) => ({ id })) });
+    expect((await bed.record(stuck[0] ?? ""))?.tier).toBe("warm");
+  });
+
+  test("a clock that is set ahead removes nothing that is cold; what is due an hour later goes", async () => {
+    await using bed = tierBed();
+    const id = await bed.stopped("cold");
+    bed.clock.set(new Date(bed.clock.now().getTime() + 30 * DAY_MS));
+    expect((await bed.gc.collect({ dryRun: true })).removed).toEqual([]);
+    expect((await bed.gc.collect()).removed).toEqual([]);
+    await bed.clock.advance(30 * 60_000);
+    expect((await bed.gc.collect()).removed).toEqual([]);
+    await bed.clock.advance(30 * 60_000);
+    expect((await bed.gc.collect()).removed).toEqual([id]);
+  });
+
   test("S2-62 two servers at once move each sandbox once; thousands are taken in pages", async () => {
     await using bed = tierBed();
     const ids: string[] = [];
@@ -302,7 +351,7 @@ describe("bad days", () => {
       most = Math.max(most, page.length);
       return page;
     };
-    bed.clock.set(new Date(bed.clock.now().getTime() + 7 * DAY_MS));
+    await bed.clock.advance(7 * DAY_MS);
     const evidence = {
       append: async () => undefined,
       appendSoon: () => undefined,

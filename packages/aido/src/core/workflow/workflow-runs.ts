@@ -8,7 +8,7 @@ import {
 } from "@aido/sdk/protocol";
 import type { Logger } from "../logger.ts";
 import { tokenCounts } from "../metrics/token-counts.ts";
-import type { ProcessIdentity } from "../process-identity.ts";
+import type { Presence } from "../process-presence.ts";
 import type { Store } from "../store/store.ts";
 import { backoffMs, type ReadCron } from "./cron-schedule.ts";
 import { runSteps, type StepDeps, taskOf } from "./run-steps.ts";
@@ -24,7 +24,7 @@ export interface WorkflowTask {
 
 export interface WorkflowRunsDeps extends StepDeps {
   readonly store: Pick<Store, "workflows" | "evidence">;
-  readonly processes: ProcessIdentity;
+  readonly presence: Presence;
   readonly logger: Logger;
   readonly sandboxes: WorkflowSandboxes;
   readonly readCron: ReadCron;
@@ -66,6 +66,7 @@ export class WorkflowRuns {
     this.#running.set(run.id, running);
     let isBegun = false;
     try {
+      await this.#deps.presence.appear();
       isBegun = await this.#deps.store.workflows.addRun(run, plan);
     } finally {
       if (!isBegun) this.#running.delete(run.id);
@@ -86,7 +87,7 @@ export class WorkflowRuns {
 
   /** Whether it is one of this process that has ended, and could not be written down as such. */
   isForgotten({ id, holder }: WorkflowRunRecord): boolean {
-    return holder === this.#deps.processes.self && !this.#running.has(id);
+    return holder === this.#deps.presence.self && !this.#running.has(id);
   }
 
   async close(): Promise<void> {
@@ -190,7 +191,7 @@ export class WorkflowRuns {
 }
 
 export function newRun(
-  { processes, clock }: Pick<WorkflowRunsDeps, "processes" | "clock">,
+  { presence, clock }: Pick<WorkflowRunsDeps, "presence" | "clock">,
   { id, nextRunAt }: Pick<WorkflowRecord, "id" | "nextRunAt">,
   trigger: "manual" | "cron",
 ): WorkflowRunRecord {
@@ -199,7 +200,7 @@ export function newRun(
     workflowId: id,
     trigger,
     state: "running",
-    holder: processes.self,
+    holder: presence.self,
     scheduledFor: trigger === "cron" ? nextRunAt : undefined,
     startedAt: clock.now(),
     endedAt: undefined,

@@ -3,6 +3,7 @@ import { AidoError, type WorkflowCreateRequest } from "@aido/sdk/protocol";
 import { parseCronTrigger, parseJob, parseWorkflow } from "@aido/sdk/schemas";
 import { describe, expect, test } from "vitest";
 import { HandClock } from "../../../test/exec/hand-clock.ts";
+import { fakePresence } from "../../../test/processes/fake-presence.ts";
 import { readCron } from "../../cron/croner-schedules.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { Activity } from "../activity/activity.ts";
@@ -79,10 +80,11 @@ function bed({
     hash: (token: string) => `#${token}`,
     verifyHash: async (_: string, hash: string) => hash === "#right",
   };
+  const presence = fakePresence(self, { leases: store.leases, clock, dead: new Set(dead) });
   const service = new WorkflowService({
     store,
     clock,
-    processes: { self, isDead: (holder) => dead.includes(holder) },
+    presence,
     logger: LOGGER,
     execs: {} as Execs,
     activity,
@@ -108,7 +110,7 @@ function bed({
   const cron = (triggerConfig: string, more: object = {}) =>
     create({ triggerType: "cron", triggerConfig, ...more });
   const tick = () => service.tick(new AbortController().signal);
-  return { service, store, clock, asked, boxes, removed, caller, create, cron, tick };
+  return { service, store, clock, presence, asked, boxes, removed, caller, create, cron, tick };
 }
 
 const never = new AbortController().signal;
@@ -410,6 +412,23 @@ describe("workflows", () => {
     expect(await store.workflows.get(id)).toMatchObject({ failures: 1, runId: undefined });
     await clock.advance(2 * MINUTE);
     expect(await second.tick()).toMatchObject({ count: 1 });
+  });
+
+  test("S2-39 a run that a reboot has ended is lost, and its workflow runs again", async () => {
+    const store = new MemoryStore();
+    const before = bed({ store, self: "boot-before", ask: () => new Promise<Answer>(() => undefined) });
+    const { id } = await before.cron(EVERY_MINUTE);
+    await before.clock.advance(MINUTE);
+    await before.service.startDue();
+    await expect.poll(() => before.asked.length).toBe(1);
+    const now = bed({ store, self: "this-boot" });
+    await now.clock.advance(MINUTE + 10_000);
+    await expect(now.service.trigger(id, now.caller, never)).rejects.toMatchObject({
+      code: "EXECUTION_CONFLICT",
+    });
+    await now.clock.advance(MINUTE);
+    expect(await now.service.trigger(id, now.caller, never)).toMatchObject({ status: "completed" });
+    expect(await now.service.runs(id, 9, now.caller)).toMatchObject([{ state: "done" }, { state: "lost" }]);
   });
 
   test("S2-39 a lost run whose sandbox cannot be removed yet is settled later, and holds up nothing", async () => {

@@ -1,3 +1,4 @@
+import type { ListWorkflows } from "@aido/sdk";
 import {
   AidoError,
   type CronTrigger,
@@ -83,9 +84,10 @@ export class WorkflowService {
   }
 
   /** Newest first. */
-  async list(caller: Caller): Promise<readonly WorkflowInfo[]> {
+  async list(caller: Caller, options: ListWorkflows = {}): Promise<readonly WorkflowInfo[]> {
     const owner = caller.isOperator ? undefined : caller.owner;
-    return (await this.#deps.store.workflows.list({ owner, limit: LISTED })).map(toInfo);
+    const { limit = LISTED } = options;
+    return (await this.#deps.store.workflows.list({ ...options, owner, limit })).map(toInfo);
   }
 
   async get(id: number, caller: Caller): Promise<WorkflowInfo> {
@@ -138,9 +140,9 @@ export class WorkflowService {
 
   /** Says of runs whose process has died that they are lost, and removes the sandboxes made for them. */
   async recover(): Promise<void> {
-    const { store, processes, sandboxes, logger } = this.#deps;
+    const { store, presence, sandboxes, logger } = this.#deps;
     for (const run of await store.workflows.running()) {
-      if (!processes.isDead(run.holder) && !this.#runs.isForgotten(run)) continue;
+      if (!this.#runs.isForgotten(run) && !(await presence.isGone(run.holder))) continue;
       try {
         await sandboxes.remove(run.id);
         const workflow = await store.workflows.get(run.workflowId);

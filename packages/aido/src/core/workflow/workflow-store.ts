@@ -39,13 +39,21 @@ export type WorkflowRunEnd = Pick<WorkflowRunRecord, "steps" | "task" | "error" 
 /** How many runs of each workflow are remembered. */
 export const KEPT_RUNS = 100;
 
+export interface WorkflowQuery {
+  owner?: string | undefined;
+  activeOnly?: boolean | undefined;
+  /** Only those with a smaller id. */
+  before?: number | undefined;
+  limit: number;
+}
+
 /** Workflows and their runs. A workflow has one run at a time, whoever asks for it. */
 export interface WorkflowStore {
   /** Its id; undefined when that is taken. */
   insert(workflow: NewWorkflow): Promise<number | undefined>;
   get(id: number): Promise<WorkflowRecord | undefined>;
   /** Newest first. Everybody's when no owner is given. */
-  list(query: { owner?: string | undefined; limit: number }): Promise<readonly WorkflowRecord[]>;
+  list(query: WorkflowQuery): Promise<readonly WorkflowRecord[]>;
   countActive(): Promise<number>;
   /**
    * Active ones whose time has come, longest due first, and those planned after `plannedAfter`. Cost grows with what

@@ -2,11 +2,12 @@ import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { AidoError } from "@aido/sdk/protocol";
 import { ownerOf } from "../access/owner-label.ts";
+import { SandboxClaims } from "../sandbox/sandbox-claims.ts";
 import type { SandboxDeps } from "../sandbox/sandbox-deps.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import type { WorkspaceRecord } from "./workspace-store.ts";
 
-export type WorkspaceDeps = Pick<SandboxDeps, "store" | "dataDir" | "processes" | "clock">;
+export type WorkspaceDeps = Pick<SandboxDeps, "store" | "dataDir" | "processes" | "clock" | "jumps">;
 
 /** The name of the workspace that a sandbox has. */
 export const WORKSPACE_LABEL = "dev.aido.workspace";
@@ -46,11 +47,11 @@ export class WorkspaceHolds {
   /** Whether the sandbox that took it last is there, or is being made. */
   async isHeld({ sandboxId }: WorkspaceRecord): Promise<boolean> {
     if (sandboxId === undefined) return false;
-    const { store, processes, clock } = this.#deps;
+    const { store } = this.#deps;
     const record = await store.sandboxes.get(sandboxId);
     if (record !== undefined) return record.state !== "deleted";
     const claim = await store.claims.get(sandboxId);
-    return claim !== undefined && claim.until > clock.now() && !processes.isDead(claim.holder);
+    return claim !== undefined && !new SandboxClaims(this.#deps).isAbandoned(claim);
   }
 
   async #hold(owner: string, name: string, sandboxId: string): Promise<string> {

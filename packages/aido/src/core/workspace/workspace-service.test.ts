@@ -5,6 +5,7 @@ import { OWNER_LABEL } from "../access/owner-label.ts";
 import { WorkspaceService } from "./workspace-service.ts";
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 const of = (owner: string) => ({ labels: { [OWNER_LABEL]: owner } });
 
 function workspaceBed(options: { maxWorkspaces?: number } = {}) {
@@ -74,13 +75,20 @@ describe("a workspace", () => {
     await using bed = workspaceBed();
     const long = await bed.sandboxes.create({ workspace: "long" });
     const { id } = await bed.sandboxes.create({ workspace: "left" });
-    const later = (days: number) => bed.clock.set(new Date(bed.clock.now().getTime() + days * DAY_MS));
-    later(30);
+    // Running, they would be spoken to every few seconds of all that time.
+    await bed.sandboxes.stop(long.id, { graceMs: 0 });
+    await bed.sandboxes.stop(id, { graceMs: 0 });
+    const later = (days: number) => bed.clock.advance(days * DAY_MS);
+    await later(30);
     await bed.sandboxes.destroy(id);
     await bed.workspaces.expire();
     const [left] = await bed.workspaces.list();
     expect(left).toMatchObject({ name: "left", expiresAt: new Date(bed.clock.now().getTime() + 7 * DAY_MS) });
-    later(7);
+    await later(7);
+    bed.clock.set(new Date(bed.clock.now().getTime() + DAY_MS));
+    await bed.workspaces.expire();
+    expect(await bed.workspaces.list()).toHaveLength(2);
+    await bed.clock.advance(HOUR_MS);
     await bed.workspaces.expire();
     expect(await bed.workspaces.list()).toMatchObject([{ name: "long", sandboxId: long.id }]);
     expect(bed.directories()).toHaveLength(1);

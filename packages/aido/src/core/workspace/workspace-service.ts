@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import type { WorkspaceFilter, WorkspaceInfo, Workspaces } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
 import { ANONYMOUS } from "../access/owner-label.ts";
+import { DOUBT_MS } from "../clock-jumps.ts";
 import { removeTree } from "../sandbox/remove-tree.ts";
 import { inUse, type WorkspaceDeps, WorkspaceHolds } from "./workspace-holds.ts";
 import type { WorkspaceRecord } from "./workspace-store.ts";
@@ -42,7 +43,7 @@ export class WorkspaceService implements Workspaces {
 
   /** Removes those that no sandbox has had for longer than they are kept. */
   async expire(): Promise<void> {
-    if (this.#ttlMs === 0) return;
+    if (this.#ttlMs === 0 || this.#deps.jumps.within(DOUBT_MS)) return;
     const since = new Date(this.#deps.clock.now().getTime() - this.#ttlMs);
     for (let after: WorkspaceRecord | undefined; ; ) {
       const page = await this.#deps.store.workspaces.unusedSince(since, PAGE, after);

@@ -68,7 +68,6 @@ export function toUsage(cpuMs: number, memory: number, inactiveFile: number, pid
     cpuMs: Math.round(cpuMs),
     memoryBytes: Math.max(0, memory - inactiveFile),
     pids,
-    diskBytes: undefined,
   };
 }
 

@@ -18,6 +18,7 @@ export interface CreateOptions {
 }
 
 const DEFAULT_USER = { uid: 1000, gid: 1000 };
+const ROOT = { uid: 0, gid: 0 };
 
 /** Makes the container and says where it is. */
 export async function createContainer(
@@ -44,7 +45,8 @@ export async function createContainer(
   // The other runtimes have a kernel or a user namespace of their own, which a socket does not cross.
   const transport: Transport = info.sharesSockets && spec.isolation === "container" ? "socket" : "exec";
   if (transport === "socket") await mkdir(runDir, { recursive: true, mode: 0o700 });
-  const user = spec.user ?? hostUser();
+  // Privileges are root's.
+  const user = spec.user ?? (spec.privileged ? ROOT : hostUser());
   await giveMounts(spec.mounts, user);
   const options = toContainerOptions(spec, {
     scope,

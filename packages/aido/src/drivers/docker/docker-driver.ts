@@ -25,6 +25,7 @@ import { toCapabilities } from "./to-capabilities.ts";
 import { UsageReader } from "./usage-reader.ts";
 import { waitForSupervisor } from "./wait-for-supervisor.ts";
 import { watchEnds } from "./watch-ends.ts";
+import { writtenBytes } from "./written-bytes.ts";
 
 export interface DockerDriverOptions extends EngineOptions {
   /** Tells this installation's sandboxes from others' on the same engine. */
@@ -58,10 +59,9 @@ export class DockerDriver implements Driver {
 
   async capabilities(signal?: AbortSignal): Promise<DriverCapabilities> {
     const engine = this.#engine;
-    const action = { doing: "asking Docker what it can do" };
     const [info, networks] = await Promise.all([
       engine.info({ signal, fresh: true }),
-      engine.call(action, (abortSignal) => engine.docker.listNetworks({ abortSignal }), { signal }),
+      engine.networks(signal),
     ]);
     return toCapabilities(info, {
       hasBridge: networks.some((network) => network.Name === "bridge" && network.Driver === "bridge"),
@@ -196,6 +196,10 @@ export class DockerDriver implements Driver {
   async usage(sandboxId: string): Promise<ContainerUsage> {
     const { containerId } = await this.#index.get(sandboxId);
     return this.#usage.read(sandboxId, containerId);
+  }
+
+  async written(sandboxId: string, signal?: AbortSignal): Promise<number | undefined> {
+    return writtenBytes(this.#engine, await this.#index.get(sandboxId), signal);
   }
 
   watch(onEnd: (sandboxId: string) => void, signal: AbortSignal): Promise<void> {

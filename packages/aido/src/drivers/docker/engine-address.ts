@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { AidoError } from "@aido/sdk/protocol";
 import type Docker from "dockerode";
+import { SYSTEM_SOCKET } from "./system-socket.ts";
 
 export interface EngineAddress {
   /** For people. */
@@ -11,8 +12,6 @@ export interface EngineAddress {
   readonly local: boolean;
   readonly options: Docker.DockerOptions;
 }
-
-const SYSTEM_SOCKET = "/var/run/docker.sock";
 
 /** Reads what DOCKER_HOST may hold: unix://, tcp://, http://, https:// or ssh://. */
 export function toEngineAddress(host: string | undefined, certPath: string | undefined): EngineAddress {

@@ -13,7 +13,8 @@ export interface EngineInfo {
   readonly sharesSockets: boolean;
 }
 
-interface RawInfo {
+/** What is read of the answer to `GET /info`. */
+export interface RawInfo {
   ServerVersion?: string;
   Runtimes?: Record<string, { runtimeArgs?: string[] | null } | null>;
   SecurityOptions?: string[] | null;
@@ -28,12 +29,16 @@ interface RawInfo {
   DockerRootDir?: string;
 }
 
-export async function readEngineInfo(engine: Engine): Promise<EngineInfo> {
+/** `answer`: to a question that was put a moment ago. */
+export async function readEngineInfo(
+  engine: Engine,
+  answer?: Promise<RawInfo | undefined>,
+): Promise<EngineInfo> {
   // The library's types leave out the options that its code takes.
   const ask = engine.docker.info.bind(engine.docker) as unknown as (options: object) => Promise<RawInfo>;
-  const info = await engine.call({ doing: "asking Docker what it can do" }, (abortSignal) =>
-    ask({ abortSignal }),
-  );
+  const info =
+    (await answer) ??
+    (await engine.call({ doing: "asking Docker what it can do" }, (abortSignal) => ask({ abortSignal })));
   const security = info.SecurityOptions ?? [];
   return {
     version: info.ServerVersion ?? "of unknown version",

@@ -3,6 +3,7 @@ import { inspect } from "node:util";
 import type Docker from "dockerode";
 import { type EngineAddress, toEngineAddress } from "./engine-address.ts";
 import { type EngineInfo, readEngineInfo } from "./engine-info.ts";
+import type { FirstAnswers, RawNetwork } from "./first-questions.ts";
 import { loadDockerode } from "./load-dockerode.ts";
 import { type EngineAction, translateDockerError } from "./translate-docker-error.ts";
 
@@ -11,6 +12,8 @@ export interface EngineOptions {
   readonly host?: string | undefined;
   /** Directory with ca.pem, cert.pem and key.pem, as in DOCKER_CERT_PATH. */
   readonly certPath?: string | undefined;
+  /** What the engine says of itself, when it was asked already. */
+  readonly answers?: FirstAnswers | undefined;
 }
 
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -20,10 +23,13 @@ export class Engine {
   readonly docker: Docker;
   readonly address: EngineAddress;
   readonly #agent: HttpAgent;
+  /** Each is fresh once. */
+  #answers: Partial<FirstAnswers>;
   #info: Promise<EngineInfo> | undefined;
 
   constructor(options: EngineOptions) {
     this.address = toEngineAddress(options.host, options.certPath);
+    this.#answers = options.answers ?? {};
     const secure = this.address.options.protocol === "https";
     const connections = { keepAlive: true, maxFreeSockets: 8 };
     // Without TLS there is no server's name, and working one out takes milliseconds; so does loading TLS.
@@ -72,14 +78,25 @@ export class Engine {
     const { signal } = options;
     signal?.throwIfAborted();
     if (this.#info === undefined || options.fresh === true) {
-      const asked = readEngineInfo(this);
-      this.#info = asked;
-      asked.catch(() => {
-        if (this.#info === asked) this.#info = undefined;
+      const { info, ...rest } = this.#answers;
+      this.#answers = rest;
+      const read = readEngineInfo(this, info);
+      this.#info = read;
+      read.catch(() => {
+        if (this.#info === read) this.#info = undefined;
       });
     }
     if (signal === undefined) return this.#info;
     return orAborted(this.#info, signal);
+  }
+
+  async networks(signal?: AbortSignal): Promise<readonly RawNetwork[]> {
+    const { networks, ...rest } = this.#answers;
+    this.#answers = rest;
+    const answered = networks && (await orAborted(networks, signal ?? new AbortController().signal));
+    if (answered !== undefined) return answered;
+    const action = { doing: "asking Docker what it can do" };
+    return await this.call(action, (abortSignal) => this.docker.listNetworks({ abortSignal }), { signal });
   }
 
   close(): void {

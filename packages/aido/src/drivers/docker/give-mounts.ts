@@ -1,3 +1,4 @@
+import { lstatSync } from "node:fs";
 import { lchown, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Mount } from "../../core/driver/driver.ts";
@@ -10,9 +11,8 @@ type User = { readonly uid: number; readonly gid: number };
  */
 export async function giveMounts(mounts: readonly Mount[], user: User): Promise<void> {
   if (process.getuid?.() !== 0) return;
-  for (const { source, readOnly } of mounts) {
-    if (!readOnly && (await lstat(source)).uid !== user.uid) await giveTree(source, user);
-  }
+  const given = mounts.filter(({ source, readOnly }) => !readOnly && lstatSync(source).uid !== user.uid);
+  await Promise.all(given.map(({ source }) => giveTree(source, user)));
 }
 
 /** The top last, so that an interrupted run starts over. */

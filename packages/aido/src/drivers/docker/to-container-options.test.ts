@@ -46,6 +46,12 @@ test("S0-46 S0-80 S0-82 S3-8 S3-38 S3-58 S3-59 limits, privileges and network ar
   expect(toContainerOptions(SPEC, PLAN).HostConfig).not.toHaveProperty("Privileged");
 });
 
+test("S1-71 what a main command said last waits for its host for days", () => {
+  const { Entrypoint = [] } = toContainerOptions(SPEC, PLAN);
+  const lingerMs = Number(Entrypoint[Entrypoint.indexOf("--main-linger") + 1]);
+  expect(lingerMs / 86_400_000).toBe(7);
+});
+
 test("labels say whose it is, and a sandbox's own labels cannot say otherwise", () => {
   expect(toContainerOptions(SPEC, PLAN).Labels).toEqual({
     mine: "yes",
@@ -85,9 +91,11 @@ test("a disk limit is given to engines that enforce it", () => {
 });
 
 test("privileged takes the place of the restrictions, and only when asked", () => {
-  const options = toContainerOptions({ ...SPEC, privileged: true }, PLAN).HostConfig;
-  expect(options).toMatchObject({ Privileged: true, Memory: 1_000_000, NetworkMode: "none" });
-  expect(options).not.toHaveProperty("CapDrop");
+  const { HostConfig, Entrypoint } = toContainerOptions({ ...SPEC, privileged: true }, PLAN);
+  expect(HostConfig).toMatchObject({ Privileged: true, Memory: 1_000_000, NetworkMode: "none" });
+  expect(HostConfig).not.toHaveProperty("CapDrop");
+  expect(Entrypoint?.slice(-2)).toEqual(["--privileged", "root"]);
+  expect(toContainerOptions(SPEC, PLAN).Entrypoint).not.toContain("--privileged");
 });
 
 test("swap is what is asked for beyond memory, and a network of its own has the sandbox's name", () => {

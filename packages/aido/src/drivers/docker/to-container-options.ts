@@ -23,13 +23,19 @@ export interface ContainerPlan {
 /** What the supervisor needs to become the exec's user, to end its processes and to give it its directory. */
 const SUPERVISOR_CAPABILITIES = ["SETUID", "SETGID", "SETPCAP", "KILL", "CHOWN"];
 const RUN_TMPFS_BYTES = 65_536;
+/** How long what a main command said last waits for a host that was ended; whoever comes back after a weekend has it. */
+const MAIN_LINGER_MS = 7 * 24 * 60 * 60_000;
 
 /** The sandbox's variables are not among them: each exec brings its own, and the engine would show them to everyone. */
 export function toContainerOptions(spec: ContainerSpec, plan: ContainerPlan): Docker.ContainerCreateOptions {
   return {
     Image: spec.committed ?? spec.image,
     User: "0:0",
-    Entrypoint: [AGENT_TARGET, "supervise", "--socket", SOCKET_TARGET],
+    Entrypoint: [
+      ...[AGENT_TARGET, "supervise", "--socket", SOCKET_TARGET],
+      ...["--main-linger", `${MAIN_LINGER_MS}`],
+      ...(spec.privileged ? ["--privileged", "root"] : []),
+    ],
     Cmd: [],
     WorkingDir: "/",
     Labels: {

@@ -40,6 +40,7 @@ interface FakeImage {
 }
 
 type Fallible =
+  | "capabilities"
   | "commit"
   | "removeImage"
   | "ensureImage"
@@ -48,7 +49,8 @@ type Fallible =
   | "stop"
   | "remove"
   | "connect"
-  | "inspect";
+  | "inspect"
+  | "written";
 
 /**
  * A driver in memory for unit tests: containers are objects, programs are functions, the supervisor speaks the
@@ -58,6 +60,7 @@ type Fallible =
  *     driver.dropConnections(id);            // the host must reconnect and read on
  *     driver.crash(id, { exitCode: 137 });   // the container dies with all it ran
  *     driver.stall(id, true);                // the supervisor no longer answers
+ *     driver.haltTools(id, true);            // builtin tools start and then do nothing, as if stopped by SIGSTOP
  *     driver.failNext("create", new AidoError(…));
  *     driver.started(id)                     // EXEC frames, to see argv, env, user
  *     driver.files(id)                       // look at or prepare the sandbox's files
@@ -88,6 +91,7 @@ export class FakeDriver implements Driver, AsyncDisposable {
   }
 
   async capabilities(): Promise<DriverCapabilities> {
+    this.#maybeFail("capabilities");
     return {
       version: "fake 1",
       isolations: ["container"],
@@ -230,7 +234,12 @@ export class FakeDriver implements Driver, AsyncDisposable {
   async usage(sandboxId: string): Promise<ContainerUsage> {
     this.#get(sandboxId);
     const workMs = this.#clock.now().getTime() * (this.#work.get(sandboxId) ?? 0);
-    return { cpuMs: 10 + workMs, memoryBytes: 1_048_576, pids: 1, diskBytes: undefined };
+    return { cpuMs: 10 + workMs, memoryBytes: 1_048_576, pids: 1 };
+  }
+
+  async written(): Promise<undefined> {
+    this.#maybeFail("written");
+    return undefined;
   }
 
   async watch(onEnd: (sandboxId: string) => void, signal: AbortSignal): Promise<void> {
@@ -269,6 +278,10 @@ export class FakeDriver implements Driver, AsyncDisposable {
 
   stall(sandboxId: string, isStalled: boolean): void {
     this.#get(sandboxId).supervisor?.stall(isStalled);
+  }
+
+  haltTools(sandboxId: string, areHalted: boolean): void {
+    this.#get(sandboxId).supervisor?.haltTools(areHalted);
   }
 
   sendRaw(sandboxId: string, bytes: Uint8Array): void {

@@ -11,6 +11,8 @@ import type { FakeProgram } from "./fake-program.ts";
 import { fakeTool } from "./fake-tools.ts";
 import type { FakeTree } from "./fake-tree.ts";
 
+const MAX_CONNECTIONS = 16;
+
 type Send = (frame: SupervisorFrame) => void;
 
 export interface FakeSupervisorOptions {
@@ -37,6 +39,7 @@ export class FakeSupervisor {
   #deadline = new AbortController();
   #nextPid = 2;
   #isStalled = false;
+  #areToolsHalted = false;
 
   constructor(options: FakeSupervisorOptions) {
     this.#options = options;
@@ -45,6 +48,11 @@ export class FakeSupervisor {
   }
 
   accept(stream: Duplex): void {
+    if (this.#connections.size >= MAX_CONNECTIONS) {
+      const refusal = { id: "", code: "LIMIT", errno: 0, message: "too many connections" };
+      stream.end(encodeSupervisorFrame({ type: "error", ...refusal }));
+      return;
+    }
     this.#connections.add(stream);
     const send: Send = (frame) => {
       if (!this.#isStalled && !stream.destroyed) stream.write(encodeSupervisorFrame(frame));
@@ -76,9 +84,14 @@ export class FakeSupervisor {
     this.#isStalled = isStalled;
   }
 
+  haltTools(areHalted: boolean): void {
+    this.#areToolsHalted = areHalted;
+  }
+
   /** Sends raw bytes on every connection, for tests of hostile input. */
   sendRaw(bytes: Uint8Array): void {
-    for (const stream of this.#connections) stream.write(bytes);
+    // Not on those that are opened because of it.
+    for (const stream of [...this.#connections]) stream.write(bytes);
   }
 
   exit(exitCode: number): void {
@@ -161,7 +174,8 @@ export class FakeSupervisor {
     }
     const isTool = (frame.flags & EXEC_FLAG.builtin) !== 0;
     const name = frame.argv[0] ?? "";
-    const program = isTool ? fakeTool(name) : this.#options.program(name.slice(name.lastIndexOf("/") + 1));
+    const tool = this.#areToolsHalted ? haltedTool : fakeTool(name);
+    const program = isTool ? tool : this.#options.program(name.slice(name.lastIndexOf("/") + 1));
     if (program === undefined) {
       send({
         type: "error",
@@ -243,3 +257,9 @@ export class FakeSupervisor {
     }
   }
 }
+
+/** Only KILL ends a stopped process. */
+const haltedTool: FakeProgram = async ({ trap, signal }) => {
+  trap(() => undefined);
+  await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+};

@@ -28,8 +28,13 @@ export interface Launch {
   signal: AbortSignal | undefined;
 }
 
+export interface Launched {
+  supervisor: ProcessIdentity;
+  monitor: ProcessIdentity | undefined;
+}
+
 /** Starts the sandbox as a process of its own, not a child of ours, and waits until its supervisor runs. */
-export async function launchSandbox(launch: Launch): Promise<ProcessIdentity> {
+export async function launchSandbox(launch: Launch): Promise<Launched> {
   const { paths, layout } = launch;
   const hostUid = layout.state.hostUid;
   const seccompFd = FIRST_FD;
@@ -53,7 +58,8 @@ export async function launchSandbox(launch: Launch): Promise<ProcessIdentity> {
       ...["--", launch.bwrap, ...bwrapArguments({ ...draft, reach })],
     ];
     const monitor = await runLauncher(launch.agentPath, command, descriptors);
-    return await supervisorStarted(monitor, paths, launch.signal);
+    const supervisor = await supervisorStarted(monitor, paths, launch.signal);
+    return { supervisor, monitor: identify(monitor) };
   } finally {
     for (const descriptor of descriptors) closeSync(descriptor);
   }

@@ -10,6 +10,7 @@ import type {
   Driver,
   DriverCapabilities,
 } from "../../core/driver/driver.ts";
+import { directoryBytes } from "../../core/hostile-files/directory-bytes.ts";
 import { removeTree } from "../../core/sandbox/remove-tree.ts";
 import { Cgroup } from "./cgroup.ts";
 import { type CgroupHierarchy, findCgroupHierarchy } from "./cgroup-hierarchy.ts";
@@ -24,13 +25,7 @@ import { examineMachine, type Machine, toCapabilities } from "./machine.ts";
 import { prepareSandbox } from "./prepare-sandbox.ts";
 import { processUsage } from "./process-usage.ts";
 import { livingSupervisor, toContainer } from "./sandbox-container.ts";
-import {
-  cleanCgroup,
-  endSandbox,
-  recordSupervisor,
-  type SandboxPlace,
-  startSandbox,
-} from "./sandbox-life.ts";
+import { cleanCgroup, endSandbox, recordLaunch, type SandboxPlace, startSandbox } from "./sandbox-life.ts";
 import { withSandboxLock } from "./sandbox-lock.ts";
 import { SandboxPaths } from "./sandbox-paths.ts";
 import { readState, type SandboxState, writeState } from "./sandbox-state.ts";
@@ -49,6 +44,8 @@ export interface LocalDriverOptions {
   onProgress?: ((step: string) => void) | undefined;
   /** False acts as where the kernel refuses user namespaces. For tests on machines that do not. */
   userNamespaces?: boolean | undefined;
+  /** False acts as where this user may make none. For tests as well. */
+  controlGroups?: boolean | undefined;
 }
 
 /** Sandboxes without any engine: bubblewrap namespaces around the host's own programs. */
@@ -58,12 +55,13 @@ export class LocalDriver implements Driver {
   readonly #options: LocalDriverOptions;
   readonly #isRoot = process.getuid?.() === 0;
   readonly #archives: CommittedArchives;
-  readonly #cgroups: CgroupHierarchy | undefined = findCgroupHierarchy();
+  readonly #cgroups: CgroupHierarchy | undefined;
   #machine: Promise<Machine> | undefined;
 
   constructor(options: LocalDriverOptions) {
     this.#options = options;
     this.#archives = new CommittedArchives(options.root);
+    this.#cgroups = options.controlGroups === false ? undefined : findCgroupHierarchy();
   }
 
   async capabilities(signal?: AbortSignal): Promise<DriverCapabilities> {
@@ -118,7 +116,7 @@ export class LocalDriver implements Driver {
       const machine = await this.#examine();
       const running = livingSupervisor(state, paths);
       if (running !== undefined) {
-        recordSupervisor(state, paths, running);
+        recordLaunch(state, paths, { supervisor: running });
         return;
       }
       await startSandbox({
@@ -209,17 +207,23 @@ export class LocalDriver implements Driver {
     const supervisor = livingSupervisor(state, this.#paths(sandboxId));
     if (supervisor === undefined) throw notRunning(sandboxId);
     const { cpuMs, memoryBytes, pids } = this.#cgroup(sandboxId)?.usage() ?? {};
-    // Disk use is a walk through hostile directories: core asks the supervisor for it.
     if (cpuMs !== undefined && memoryBytes !== undefined && pids !== undefined) {
-      return { cpuMs, memoryBytes, pids, diskBytes: undefined };
+      return { cpuMs, memoryBytes, pids };
     }
     const summed = await processUsage(supervisor.pid);
     return {
       cpuMs: cpuMs ?? summed.cpuMs,
       memoryBytes: memoryBytes ?? summed.memoryBytes,
       pids: pids ?? summed.pids,
-      diskBytes: undefined,
     };
+  }
+
+  /** All but the workdir is read-only or in memory. */
+  async written(sandboxId: string, signal?: AbortSignal): Promise<number | undefined> {
+    const { mounts, workdir } = this.#require(sandboxId);
+    if (mounts.some((mount) => mount.target === workdir)) return 0;
+    const { bytes, isWhole } = await directoryBytes(this.#paths(sandboxId).work, signal);
+    return isWhole ? bytes : undefined;
   }
 
   async watch(onEnd: (sandboxId: string) => void, signal: AbortSignal): Promise<void> {
@@ -231,7 +235,11 @@ export class LocalDriver implements Driver {
   }
 
   #examine(): Promise<Machine> {
-    this.#machine ??= examineMachine({ ...this.#options, isRoot: this.#isRoot }).catch((thrown) => {
+    this.#machine ??= examineMachine({
+      ...this.#options,
+      isRoot: this.#isRoot,
+      cgroups: this.#cgroups,
+    }).catch((thrown) => {
       this.#machine = undefined;
       throw thrown;
     });

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { release } from "node:os";
 import { AidoError } from "@aido/sdk/protocol";
 import type { DriverCapabilities } from "../../core/driver/driver.ts";
-import { type CgroupHierarchy, findCgroupHierarchy } from "./cgroup-hierarchy.ts";
+import type { CgroupHierarchy } from "./cgroup-hierarchy.ts";
 import { checkBwrap } from "./check-bwrap.ts";
 import { ensureProgram, type PackageOptions } from "./ensure-packages.ts";
 import { findProgram } from "./find-program.ts";
@@ -30,6 +30,7 @@ export interface MachineOptions extends PackageOptions {
   agentPath: string;
   /** False acts as where the kernel refuses them. */
   userNamespaces?: boolean | undefined;
+  cgroups: CgroupHierarchy | undefined;
 }
 
 /** Rejects with RUNTIME_UNAVAILABLE and what to type when something is missing that there is no way around. */
@@ -53,7 +54,7 @@ export async function examineMachine(options: MachineOptions): Promise<Machine> 
     ...(await checkBwrap(bwrap, options)),
     processor: process.arch,
     isRoot: options.isRoot,
-    cgroups: findCgroupHierarchy(),
+    cgroups: options.cgroups,
     // Since 5.14 the kernel counts processes per user and user namespace; before, other processes would count too.
     prlimit: isAtLeast(release(), 5, 14) ? findProgram("prlimit", VISIBLE_PATH) : undefined,
   };
@@ -81,7 +82,10 @@ export function toCapabilities(machine: Machine): DriverCapabilities {
     );
   }
   const hint = machine.isRoot ? "the kernel offers none" : "this user may not make any; root may";
-  if (!enforced.memory) warnings.push(`Memory is not limited: that needs control groups, and ${hint}.`);
+  if (!enforced.memory) {
+    const text = "Memory is limited for each process, not for a sandbox as a whole";
+    warnings.push(`${text}: that needs control groups, and ${hint}.`);
+  }
   if (!enforced.cpus) warnings.push(`Processor time is not limited: that needs control groups, and ${hint}.`);
   if (!enforced.pids)
     warnings.push(`The number of processes is not limited: that needs control groups, and ${hint}.`);

@@ -12,7 +12,8 @@ export async function processUsage(
     const stat = readStat(pid);
     if (stat !== undefined) ticks += stat.userTicks + stat.systemTicks + stat.childTicks;
     const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-    memoryBytes += Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+    // Not by `^`, which \r in the process's own name would satisfy.
+    memoryBytes += Number(/\nVmRSS:\s+(\d+) kB\n/.exec(status)?.[1] ?? 0) * 1024;
   }
   return { cpuMs: (ticks * 1000) / TICKS_PER_SECOND, memoryBytes, pids: pids.length };
 }

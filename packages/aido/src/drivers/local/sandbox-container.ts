@@ -26,11 +26,12 @@ function unrecorded(state: SandboxState, paths: SandboxPaths): ProcessIdentity |
   if (childPid === undefined || state.start?.bootId !== bootId()) return undefined;
   try {
     const status = readFileSync(`/proc/${childPid}/status`, "utf8");
-    const isFirst = /^NSpid:\t\d+(\t\d+)*\t1$/m.test(status);
-    const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
+    // Not by `^`, which \r in the process's own name would satisfy.
+    const isFirst = /\nNSpid:\t\d+(\t\d+)*\t1\n/.test(status);
+    const uid = Number(/\nUid:\t(\d+)/.exec(status)?.[1]);
     const isOurs = state.start.userNamespace
       ? uid === (state.hostUid ?? process.getuid?.())
-      : holds(Number(/^PPid:\t(\d+)/m.exec(status)?.[1]), paths.status);
+      : holds(Number(/\nPPid:\t(\d+)/.exec(status)?.[1]), paths.status);
     return isFirst && isOurs ? identify(childPid) : undefined;
   } catch {
     return undefined; // it has ended
@@ -53,6 +54,12 @@ export function sandboxEnd(state: SandboxState, paths: SandboxPaths, cgroup: Cgr
   };
 }
 
+/** Its first process has ended, and how is not noted yet. */
+function isEnding({ start, end }: SandboxState, paths: SandboxPaths): boolean {
+  if (end !== undefined || start?.monitor === undefined || !isAlive(start.monitor)) return false;
+  return readBwrapStatus(paths.status)?.exitCode === undefined;
+}
+
 export function toContainer(state: SandboxState, paths: SandboxPaths, cgroup: Cgroup | undefined): Container {
   const common = {
     sandboxId: state.sandboxId,
@@ -63,7 +70,8 @@ export function toContainer(state: SandboxState, paths: SandboxPaths, cgroup: Cg
   };
   const still = { ...common, exitCode: undefined, outOfMemory: false, finishedAt: undefined };
   if (state.start === undefined) return { ...still, state: "created" };
-  if (livingSupervisor(state, paths) !== undefined) return { ...still, state: "running" };
+  if (livingSupervisor(state, paths) !== undefined || isEnding(state, paths))
+    return { ...still, state: "running" };
   const { exitCode, outOfMemory, finishedAt } = sandboxEnd(state, paths, cgroup);
   return { ...common, state: "exited", exitCode, outOfMemory, finishedAt: new Date(finishedAt) };
 }

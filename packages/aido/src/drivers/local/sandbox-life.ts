@@ -5,10 +5,10 @@ import { endSandboxProcesses, until } from "./end-processes.ts";
 import { etcFiles, nameFiles, sharedEtc, toHostname, writeEtc } from "./etc-files.ts";
 import { launchSandbox } from "./launch-sandbox.ts";
 import type { Machine } from "./machine.ts";
-import { bootId, type ProcessIdentity } from "./process-table.ts";
+import { bootId } from "./process-table.ts";
 import { livingSupervisor, sandboxEnd } from "./sandbox-container.ts";
 import type { SandboxPaths } from "./sandbox-paths.ts";
-import { type SandboxState, writeState } from "./sandbox-state.ts";
+import { type SandboxStart, type SandboxState, writeState } from "./sandbox-state.ts";
 
 /** From the end of a sandbox's first process until bubblewrap has noted its exit code and left the control group. */
 const SETTLE_LIMIT_MS = 5_000;
@@ -43,7 +43,7 @@ export async function startSandbox(options: SandboxStartOptions): Promise<void> 
   const starting = { ...state, start, end: undefined };
   writeState(paths.directory, starting);
   const countsProcesses = machine.cgroups?.parents.pids !== undefined;
-  const supervisor = await launchSandbox({
+  const launched = await launchSandbox({
     ...{ bwrap: machine.bwrap, processor: machine.processor, agentPath, paths, cgroupProcs, signal },
     layout: {
       ...{
@@ -66,9 +66,11 @@ export async function startSandbox(options: SandboxStartOptions): Promise<void> 
       ...{ core: 0, nofile: state.limits.openFiles },
       // Counts for the sandbox's user, which no other process of the host has; root is exempt.
       ...(userNamespace || countsProcesses ? {} : { nproc: state.limits.pids }),
+      // For each process, where nothing counts the memory of all: better than none.
+      ...(machine.cgroups?.parents.memory === undefined ? { data: state.limits.memoryBytes } : {}),
     },
   });
-  recordSupervisor(starting, paths, supervisor);
+  recordLaunch(starting, paths, launched);
 }
 
 /** Without a user namespace the user is the sandbox's alone, and so is what names it. */
@@ -89,13 +91,13 @@ function checkUser({ sandboxId, user, hostUid }: SandboxState, userNamespace: bo
   );
 }
 
-export function recordSupervisor(
+export function recordLaunch(
   state: SandboxState,
   paths: SandboxPaths,
-  supervisor: ProcessIdentity,
+  launched: Pick<SandboxStart, "supervisor" | "monitor">,
 ): void {
   if (state.start === undefined || state.start.supervisor !== undefined) return;
-  writeState(paths.directory, { ...state, start: { ...state.start, supervisor } });
+  writeState(paths.directory, { ...state, start: { ...state.start, ...launched } });
 }
 
 /** Ends what runs and records how it ended. Nothing to do for a sandbox that never ran or is known to have ended. */

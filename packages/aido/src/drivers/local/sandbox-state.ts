@@ -33,6 +33,8 @@ export interface SandboxStart {
   userNamespace: boolean;
   /** First process of the sandbox's process namespace; undefined while the start is on its way. */
   supervisor: ProcessIdentity | undefined;
+  /** bubblewrap itself, which outlives the supervisor by as long as it takes to note how that ended. */
+  monitor?: ProcessIdentity | undefined;
 }
 
 export interface SandboxEnd {

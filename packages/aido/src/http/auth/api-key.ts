@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { ApiKeyRecord, Scope } from "../../core/access/api-keys.ts";
+import type { ApiKeyRecord, KeyLimits, Scope } from "../../core/access/api-keys.ts";
 
 const ID_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -7,6 +7,7 @@ const ID_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789";
 export function newApiKey(options: {
   name: string;
   scopes: readonly Scope[];
+  limits?: KeyLimits;
   now: Date;
   expiresAt: Date | undefined;
 }): { key: string; record: ApiKeyRecord } {
@@ -19,6 +20,7 @@ export function newApiKey(options: {
       name: options.name,
       secretHash: createHash("sha256").update(secret).digest("hex"),
       scopes: options.scopes,
+      limits: options.limits ?? {},
       createdAt: options.now,
       expiresAt: options.expiresAt,
       revokedAt: undefined,

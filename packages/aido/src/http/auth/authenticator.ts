@@ -18,19 +18,25 @@ export class BearerAuthenticator implements Authenticator {
   readonly #jwt: JwtVerifier | undefined;
   readonly #allowedOrigins: readonly string[];
   readonly #now: () => Date;
+  readonly #isOpen: boolean;
   #isRequired: boolean;
 
-  /** `required`: false lets callers without a key in, until the first key is made. */
+  /**
+   * `required`: false lets callers without a key in, until the first key is made. From then on it is asked for, also
+   * when it is revoked; with `open` only while there is one that is not.
+   */
   constructor(options: {
     keys: ApiKeys;
     jwt: JwtVerifier | undefined;
     required: boolean;
+    open?: boolean;
     allowedOrigins?: readonly string[];
     now?: () => Date;
   }) {
     this.#keys = options.keys;
     this.#jwt = options.jwt;
     this.#isRequired = options.required;
+    this.#isOpen = options.open ?? false;
     this.#allowedOrigins = options.allowedOrigins ?? [];
     this.#now = options.now ?? (() => new Date());
   }
@@ -53,7 +59,7 @@ export class BearerAuthenticator implements Authenticator {
   }
 
   async #mustHaveKey(): Promise<boolean> {
-    this.#isRequired ||= await this.#keys.hasAny();
+    this.#isRequired ||= await (this.#isOpen ? this.#keys.hasAny() : this.#keys.hadAny());
     return this.#isRequired;
   }
 
@@ -69,7 +75,8 @@ export class BearerAuthenticator implements Authenticator {
         hint: "`aido key create` makes a new one.",
       });
     }
-    return { owner: `key:${record.id}`, name: record.name, scopes: record.scopes };
+    const { name, scopes, limits } = record;
+    return { owner: `key:${record.id}`, name, scopes, rateLimit: limits.rateLimit };
   }
 }
 

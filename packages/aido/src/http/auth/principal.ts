@@ -8,6 +8,8 @@ export interface Principal {
   /** For people: audit and evidence. */
   name: string;
   scopes: readonly Scope[];
+  /** Requests a minute, where it is not the server's setting; 0 means no limit. */
+  rateLimit?: number | undefined;
 }
 
 /** Without keys the server listens on loopback only, and whoever reaches it may do everything. */

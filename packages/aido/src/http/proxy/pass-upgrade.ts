@@ -13,14 +13,14 @@ export interface UpgradeToPass {
   idleMs: number;
 }
 
-/** Asks the sandbox to switch protocols; when it does, bytes go both ways until either side ends. */
+/** Asks the sandbox to switch protocols; when it does, bytes go both ways until either side ends. Gives its answer's status. */
 export async function passUpgrade({
   request,
   socket,
   head,
   replyHeaders,
   idleMs,
-}: UpgradeToPass): Promise<void> {
+}: UpgradeToPass): Promise<number> {
   const outgoing = requestHttp(request);
   const idle = new IdleTimer(idleMs, () => {
     outgoing.destroy(new AidoError("DEADLINE_EXCEEDED", "The connection was idle for too long"));
@@ -30,7 +30,7 @@ export async function passUpgrade({
     idle.stop();
     outgoing.destroy();
   });
-  await new Promise<void>((resolve, reject) => {
+  return new Promise<number>((resolve, reject) => {
     outgoing.on("error", (cause) => {
       const message = "What listens on that port gave no HTTP answer";
       reject(cause instanceof AidoError ? cause : new AidoError("PORT_UNREACHABLE", message, { cause }));
@@ -46,14 +46,14 @@ export async function passUpgrade({
       socket.once("close", () => inside.destroy());
       // Not destroyed: what was said last is still on its way.
       inside.once("close", () => socket.end());
-      resolve();
+      resolve(101);
     });
     outgoing.once("response", (reply) => {
       // It refused: its answer is the client's.
       socket.write(headOf(reply, [...replyHeaders(reply), "Connection", "close"]));
       reply.on("data", () => idle.touch());
       pipeline(reply, socket, () => socket.destroy());
-      resolve();
+      resolve(reply.statusCode ?? 502);
     });
     outgoing.end();
   });

@@ -57,12 +57,31 @@ export class PortProxy {
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<boolean> {
     const address = readPortAddress(request);
     if (address === undefined) return false;
+    const started = performance.now();
+    const told = (status: number, code?: string) =>
+      this.#options.onReply?.(status, performance.now() - started, code);
+    try {
+      told(await this.#passUpgrade(request, socket, head, address));
+    } catch (thrown) {
+      const { error, response } = errorReply(thrown, "");
+      told(response.status, error.code);
+      throw thrown;
+    }
+    return true;
+  }
+
+  async #passUpgrade(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    address: PortAddress,
+  ): Promise<number> {
     const gone = new AbortController();
     socket.once("close", () => gone.abort());
     this.#upgraded.add(socket);
     socket.once("close", () => this.#upgraded.delete(socket));
     const options = await this.#connect(request, address, gone.signal);
-    await passUpgrade({
+    return passUpgrade({
       request: {
         ...options,
         headers: [...options.headers, "Connection", "Upgrade", "Upgrade", upgradeOf(request)],
@@ -72,7 +91,6 @@ export class PortProxy {
       replyHeaders: (reply) => toClientHeaders(reply, address),
       idleMs: this.#options.upgradeIdleMs ?? UPGRADE_IDLE_MS,
     });
-    return true;
   }
 
   /** Connections that were upgraded have no end of their own. */

@@ -1,37 +1,55 @@
 import { posix } from "node:path";
 import type { Aido } from "@aido/sdk";
-import { AidoError, type ExecInfo, type ExecRequest, isAidoError } from "@aido/sdk/protocol";
+import { AidoError, type ExecInfo, type ExecRequest } from "@aido/sdk/protocol";
 import type { ExecBody } from "@aido/sdk/schemas";
-import { repeatedExec } from "../../core/exec/failed-start.ts";
+import { execFingerprint } from "./exec-fingerprint.ts";
+import { StdinFeeds } from "./stdin-feeds.ts";
 
-/** Starts what a body asks for. The same id again gives the first command and does nothing more. */
+/**
+ * Starts what a body asks for; resolves when it has started, however long it takes to read its input. The same id again
+ * gives the first command and does nothing more. A client that leaves ends what comes before the command, never itself.
+ */
 export type BeginExec = (sandboxId: string, body: ExecBody, signal: AbortSignal) => Promise<ExecInfo>;
 
-export function beginExec(aido: Aido): BeginExec {
+/** The exec that has the request's id; refused when it is another one. */
+export type RepeatedExec = (sandboxId: string, request: ExecRequest) => Promise<ExecInfo | undefined>;
+
+interface Deps {
+  aido: Aido;
+  feeds: StdinFeeds;
+}
+
+export function beginExec(aido: Aido, repeated: RepeatedExec): BeginExec {
   const beginning = new Map<string, Promise<ExecInfo>>();
+  const deps = { aido, feeds: new StdinFeeds(aido) };
   return async (sandboxId, body, signal) => {
-    if (body.id === undefined) return begin(aido, sandboxId, body, signal);
+    if (body.id === undefined) return begin(deps, sandboxId, body, toExecRequest(body), signal);
     const name = `${sandboxId}/${body.id}`;
     const other = beginning.get(name);
-    if (other !== undefined) return repeatedExec(await other, body.command);
+    const request = { ...toExecRequest(body), fingerprint: execFingerprint(body) };
+    if (other !== undefined) {
+      const begun = await other;
+      return (await repeated(sandboxId, request)) ?? begun;
+    }
+    const beginOnce = async () =>
+      (await repeated(sandboxId, request)) ?? (await begin(deps, sandboxId, body, request));
     // Whoever repeats the request waits for this one, so its client leaving must not end it.
-    const mine = beginOnce(aido, sandboxId, body, body.id).finally(() => beginning.delete(name));
+    const mine = beginOnce().finally(() => beginning.delete(name));
     beginning.set(name, mine);
     return mine;
   };
 }
 
-async function beginOnce(aido: Aido, sandboxId: string, body: ExecBody, id: string): Promise<ExecInfo> {
-  const known = await aido.execs.get(sandboxId, id).catch((thrown: unknown) => {
-    if (isAidoError(thrown, "EXECUTION_NOT_FOUND")) return undefined;
-    throw thrown;
-  });
-  return known === undefined ? begin(aido, sandboxId, body) : repeatedExec(known, body.command);
-}
-
-async function begin(aido: Aido, sandboxId: string, body: ExecBody, signal?: AbortSignal): Promise<ExecInfo> {
+async function begin(
+  { aido, feeds }: Deps,
+  sandboxId: string,
+  body: ExecBody,
+  request: ExecRequest,
+  signal?: AbortSignal,
+): Promise<ExecInfo> {
   const files = Object.entries(body.files ?? {});
   for (const [path] of files) refuseOutside(path);
+  if (typeof body.stdin === "string") feeds.admit(sandboxId);
   if (files.length > 0 && body.autoResume === true) await aido.sandboxes.start(sandboxId, signal);
   for (const [path, content] of files) {
     await aido.files.write(
@@ -41,8 +59,10 @@ async function begin(aido: Aido, sandboxId: string, body: ExecBody, signal?: Abo
       signal === undefined ? {} : { signal },
     );
   }
-  const started = await aido.execs.start(sandboxId, toExecRequest(body), signal);
-  await feedStdin(aido, started, body.stdin);
+  signal?.throwIfAborted();
+  // From here on it is the sandbox's: aborting the start would kill the command.
+  const started = await aido.execs.start(sandboxId, request);
+  if (typeof body.stdin === "string") feeds.begin(started, Buffer.from(body.stdin, "utf8"));
   return started;
 }
 
@@ -73,16 +93,4 @@ function toExecRequest(body: ExecBody): ExecRequest {
     history: body.gitTracking,
     autoResume: body.autoResume,
   };
-}
-
-/** A command need not read its input: one that has ended before it could is no failure. */
-async function feedStdin(aido: Aido, exec: ExecInfo, stdin: ExecBody["stdin"]): Promise<void> {
-  if (typeof stdin !== "string") return;
-  try {
-    await aido.execs.writeStdin(exec.sandboxId, exec.id, Buffer.from(stdin, "utf8"));
-    await aido.execs.closeStdin(exec.sandboxId, exec.id);
-  } catch (thrown) {
-    const { status } = await aido.execs.get(exec.sandboxId, exec.id);
-    if (status === "running" && !isAidoError(thrown, "EXECUTION_CONFLICT")) throw thrown;
-  }
 }

@@ -2,6 +2,7 @@ import type { Aido } from "@aido/sdk";
 import { AidoError, type OutputRange } from "@aido/sdk/protocol";
 import {
   execBody,
+  execListQuery,
   execListReply,
   execOutputQuery,
   execReply,
@@ -12,6 +13,7 @@ import {
 import type { Context } from "hono";
 import { z } from "zod";
 import { mustHaveStarted } from "../../core/exec/failed-start.ts";
+import { bindKey, type Idempotency } from "../idempotent.ts";
 import { bodyChunks } from "../incoming.ts";
 import { type Operation, operation } from "../operation.ts";
 import { requestedSandbox, type SandboxLookup } from "../ownership.ts";
@@ -19,15 +21,21 @@ import type { RequestContext } from "../request-context.ts";
 import { eventStream, type ServerEvent } from "../streams/event-stream.ts";
 import { execEvents } from "../streams/exec-events.ts";
 import { execOutcome, execToWire } from "../to-wire.ts";
-import { beginExec } from "./begin-exec.ts";
+import { beginExec, type RepeatedExec } from "./begin-exec.ts";
 import { readOutput } from "./exec-output.ts";
 
 const TAG = "execs";
 const stdinQuery = z.strictObject({ close: z.enum(["true", "false"]).optional() });
 const PATH = "/api/sandbox/:containerId/exec/:execId";
 
-export function execRoutes(aido: Aido, known: SandboxLookup = aido): Operation[] {
-  const begin = beginExec(aido);
+export interface ExecRouteDeps {
+  known: SandboxLookup;
+  idempotency: Idempotency;
+  repeated: RepeatedExec;
+}
+
+export function execRoutes(aido: Aido, { known, idempotency, repeated }: ExecRouteDeps): Operation[] {
+  const begin = beginExec(aido, repeated);
   const own = (http: Context, input: { request: RequestContext }) =>
     requestedSandbox(known, input.request, http.req.param("containerId") ?? "");
   const execIdOf = (http: Context): string => http.req.param("execId") ?? "";
@@ -47,7 +55,11 @@ export function execRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
       },
       handle: async ({ body, request, http }) => {
         const sandbox = await requestedSandbox(known, request, body.containerId);
-        const started = await begin(sandbox.id, body, request.signal);
+        const key = http.req.header("idempotency-key");
+        const { owner } = request.principal;
+        const bound = await bindKey(idempotency, { owner, key, operation: "exec", body });
+        if (bound?.isRepeated === true) http.header("idempotency-replayed", "true");
+        const started = await begin(sandbox.id, { ...body, id: body.id ?? bound?.id }, request.signal);
         if (body.background === true) {
           return http.json({ ...execToWire(started), ...execOutcome(started), ...NO_OUTPUT }, 202);
         }
@@ -64,11 +76,12 @@ export function execRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
       tag: TAG,
       summary: "Commands of a sandbox, newest first",
       scope: "read",
-      replies: { 200: { schema: execListReply, description: "All that are recorded" } },
+      query: execListQuery,
+      replies: { 200: { schema: execListReply, description: "At most 1000; go on before the last id" } },
       quiet: true,
       handle: async (input) => {
         const sandbox = await own(input.http, input);
-        const execs = await aido.execs.list(sandbox.id);
+        const execs = await aido.execs.list(sandbox.id, input.query);
         return input.http.json({ execs: execs.map(execToWire) });
       },
     }),
@@ -191,7 +204,7 @@ export function execRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
           for await (const chunk of bodyChunks(input.http)) {
             await aido.execs.writeStdin(sandbox.id, execId, chunk, signal);
           }
-          if (input.query.close === "true") await aido.execs.closeStdin(sandbox.id, execId);
+          if (input.query.close === "true") await aido.execs.closeStdin(sandbox.id, execId, signal);
         };
         // A command may take as long as it likes to read, longer than clients and proxies wait for a first byte.
         if (acceptsEvents(input.http))

@@ -75,7 +75,7 @@ export function fileRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
       query: pathQuery,
       replies: { 200: { schema: okReply, description: "Gone, or was not there" } },
       handle: async (input) => {
-        await aido.files.remove(await own(input), input.query.path);
+        await aido.files.remove(await own(input), input.query.path, input.request.signal);
         return done(input.http);
       },
     }),
@@ -108,7 +108,9 @@ export function fileRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
       replies: { 200: { schema: fileReply, description: "As it is now" } },
       quiet: true,
       handle: async (input) =>
-        input.http.json(fileToWire(await aido.files.stat(await own(input), input.query.path))),
+        input.http.json(
+          fileToWire(await aido.files.stat(await own(input), input.query.path, input.request.signal)),
+        ),
     }),
     operation({
       id: "moveFile",
@@ -120,7 +122,7 @@ export function fileRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
       body: moveBody,
       replies: { 200: { schema: okReply, description: "Moved" } },
       handle: async (input) => {
-        await aido.files.move(await own(input), input.body.from, input.body.to);
+        await aido.files.move(await own(input), input.body.from, input.body.to, input.request.signal);
         return done(input.http);
       },
     }),
@@ -134,7 +136,7 @@ export function fileRoutes(aido: Aido, known: SandboxLookup = aido): Operation[]
       body: mkdirBody,
       replies: { 200: { schema: okReply, description: "There" } },
       handle: async (input) => {
-        await aido.files.mkdir(await own(input), input.body.path);
+        await aido.files.mkdir(await own(input), input.body.path, input.request.signal);
         return done(input.http);
       },
     }),

@@ -29,11 +29,17 @@ export function historyRoutes(aido: Aido, history: History): Operation[] {
       summary: "Changes of the workspace, newest first, each tied to its exec",
       scope: "read",
       query: historyQuery,
-      replies: { 200: { schema: historyReply, description: "The last entries" } },
+      replies: {
+        200: {
+          schema: historyReply,
+          description: "The last 10 unless a limit is given; go on before the last id",
+        },
+      },
       quiet: true,
       handle: async (input) => {
-        const limit = input.query.limit ?? DEFAULT_LIMIT;
-        const entries = await history.list(await own(input), { limit, signal: input.request.signal });
+        const { limit = DEFAULT_LIMIT, before } = input.query;
+        const page = { limit, before, signal: input.request.signal };
+        const entries = await history.list(await own(input), page);
         return input.http.json({ history: entries.map(toWire) });
       },
     }),
@@ -122,5 +128,6 @@ function toWire(entry: HistoryEntry) {
     timestamp: entry.at.toISOString(),
     message: entry.message,
     files: [...entry.files],
+    ...(entry.truncated === true ? { truncated: true } : {}),
   };
 }

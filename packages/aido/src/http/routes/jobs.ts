@@ -1,22 +1,26 @@
+import type { Jobs } from "@aido/sdk";
 import { jobBody, jobListReply, jobReply } from "@aido/sdk/schemas";
 import type { CoreAido } from "../../core/core-aido.ts";
 import type { JobCaller } from "../../core/job/job-caller.ts";
+import type { JobDispatcher } from "../../core/job/job-dispatcher.ts";
 import { type Operation, operation } from "../operation.ts";
 import { type ImageLookup, refuseForeignImage } from "../own-image.ts";
 import { ownerLabels, requestedSandbox, type SandboxLookup } from "../ownership.ts";
-import type { Quota } from "../quota.ts";
 import type { RequestContext } from "../request-context.ts";
 
 const TAG = "jobs";
 
 export interface JobRouteDeps {
-  quota: Quota;
   /** Where a sandbox is looked up without asking the driver. */
   known: SandboxLookup;
   images: ImageLookup;
 }
 
-export function jobRoutes(aido: Pick<CoreAido, "jobs" | "sandboxes">, deps: JobRouteDeps): Operation[] {
+export interface JobRouteParts extends Pick<CoreAido, "sandboxes"> {
+  jobs: JobDispatcher & Pick<Jobs, "list">;
+}
+
+export function jobRoutes(aido: JobRouteParts, deps: JobRouteDeps): Operation[] {
   return [
     operation({
       id: "listJobs",
@@ -50,7 +54,7 @@ export function jobRoutes(aido: Pick<CoreAido, "jobs" | "sandboxes">, deps: JobR
 /** Whoever sent the request: sees its own sandboxes, and has as many as it may have. */
 function callerOf(
   aido: Pick<CoreAido, "sandboxes">,
-  { quota, known, images }: JobRouteDeps,
+  { known, images }: JobRouteDeps,
   request: RequestContext,
 ): JobCaller {
   const { principal } = request;
@@ -62,7 +66,7 @@ function callerOf(
     create: async (wanted, options) => {
       await refuseForeignImage(images, principal, wanted.image);
       const labels = { ...wanted.labels, ...ownerLabels(principal) };
-      const sandbox = await quota(principal, () => aido.sandboxes.create({ ...wanted, labels }, options));
+      const sandbox = await aido.sandboxes.create({ ...wanted, labels }, options);
       request.sandboxId = sandbox.id;
       return sandbox;
     },

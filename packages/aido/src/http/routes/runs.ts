@@ -16,7 +16,6 @@ import { type ImageLookup, refuseForeignImage } from "../own-image.ts";
 import { ownRun } from "../own-run.ts";
 import { ownerLabels, refuseOwnLabels } from "../ownership.ts";
 import { type AwsUsers, refusePrivileges } from "../privileges.ts";
-import type { Quota } from "../quota.ts";
 import type { RequestContext } from "../request-context.ts";
 import { eventStream } from "../streams/event-stream.ts";
 import { firstChunkThenStream } from "../streams/first-chunk.ts";
@@ -33,7 +32,6 @@ const INERT = {
 };
 
 export interface RunRouteDeps {
-  quota: Quota;
   /** Of the first frame of a body; files are streamed. */
   maxBodyBytes: number;
   images: ImageLookup;
@@ -50,7 +48,8 @@ export function runRoutes(aido: Aido, deps: RunRouteDeps): Operation[] {
       method: "post",
       path: "/api/runs",
       tag: TAG,
-      summary: "Make a sandbox for runs from a spec and its input files; nothing runs yet",
+      summary:
+        "Make a sandbox for runs from a spec and its input files; nothing runs in it yet, unless `start` says what",
       scope: "write",
       rawBody: FRAMED_BODY,
       replies: { 201: { schema: runReply, description: "Its inputs and image are there" } },
@@ -69,11 +68,7 @@ export function runRoutes(aido: Aido, deps: RunRouteDeps): Operation[] {
       handle: async ({ request, http }) => {
         const body = new FramedBody(bodyChunks(http));
         const { task, ...wanted } = startRunBody.parse(await body.request(deps.maxBodyBytes));
-        const { privileged, hostNetwork } = wanted;
-        refusePrivileges(request.principal, {
-          privileged,
-          network: hostNetwork === true ? "host" : undefined,
-        });
+        refusePrivileges(request.principal, startPrivileges(wanted));
         const sandbox = await ownRun(aido, request, wanted.sandbox, { forTask: true });
         const [file] = filesOf(body, task === undefined ? [] : [task]);
         const { signal } = request;
@@ -172,25 +167,36 @@ async function prepare(
 ): Promise<RunRecord> {
   const { principal, signal } = request;
   const body = new FramedBody(source);
-  const { inputs, tasks, ...wanted } = upBody.parse(await body.request(deps.maxBodyBytes));
+  const { inputs, tasks, start, ...wanted } = upBody.parse(await body.request(deps.maxBodyBytes));
   refusePrivileges(principal, wanted.spec, deps.awsUsers);
+  if (start !== undefined) refusePrivileges(principal, startPrivileges(start));
   await refuseForeignImage(deps.images, principal, wanted.spec.runtime);
   refuseOwnLabels(wanted.labels);
-  const files = filesOf(body, [...inputs, ...tasks]);
+  const files = filesOf(body, [...inputs, ...tasks, ...(start?.task === undefined ? [] : [start.task])]);
+  const sent = { inputs: files.splice(0, inputs.length), tasks: files.splice(0, tasks.length) };
   const up: UpRequest = {
     ...wanted,
     spec: { ...wanted.spec, limits: givenLimits(wanted.spec.limits) },
     labels: { ...wanted.labels, ...ownerLabels(principal) },
-    inputs: files.slice(0, inputs.length),
-    tasks: files.slice(inputs.length),
+    ...sent,
+    ...(start === undefined ? {} : { start: { ...start, task: files[0] } }),
   };
-  const run = await deps.quota(principal, () => aido.runs.up(up, { signal }));
+  const run = await aido.runs.up(up, { signal });
   request.sandboxId = run.id;
   if (!signal.aborted) return run;
   // Nobody hears the id, so nobody could ever use or remove it.
   await aido.sandboxes.destroy(run.id);
   throw new AidoError("CANCELLED", "The client has gone away");
 }
+
+function startPrivileges({ privileged, hostNetwork }: NewRunFlags): {
+  privileged: boolean | undefined;
+  network: "host" | undefined;
+} {
+  return { privileged, network: hostNetwork === true ? "host" : undefined };
+}
+
+type NewRunFlags = { privileged?: boolean | undefined; hostNetwork?: boolean | undefined };
 
 function givenLimits(
   limits: {

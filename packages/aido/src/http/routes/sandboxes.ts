@@ -24,13 +24,11 @@ import {
 } from "@aido/sdk/schemas";
 import type { Context } from "hono";
 import { z } from "zod";
-import type { IdempotencyStore } from "../../core/access/idempotency.ts";
-import { idempotent } from "../idempotent.ts";
+import { type Idempotency, idempotent } from "../idempotent.ts";
 import { type Operation, operation } from "../operation.ts";
 import { type ImageLookup, refuseForeignImage } from "../own-image.ts";
 import { ownerLabels, refuseOwnLabels, requestedSandbox } from "../ownership.ts";
 import { type AwsUsers, refusePrivileges } from "../privileges.ts";
-import type { Quota } from "../quota.ts";
 import type { RequestContext } from "../request-context.ts";
 import { eventStream } from "../streams/event-stream.ts";
 import { statsEvents } from "../streams/stats-events.ts";
@@ -42,8 +40,7 @@ const DEFAULT_PAGE = 100;
 const MEMORY_UNITS: Readonly<Record<string, number>> = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
 
 export interface SandboxRouteDeps {
-  quota: Quota;
-  idempotency: IdempotencyStore;
+  idempotency: Idempotency;
   images: ImageLookup;
   awsUsers?: AwsUsers | undefined;
 }
@@ -79,9 +76,8 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
         const asked = { owner, key, operation: "createSandbox", body };
         const response = await idempotent(deps.idempotency, asked, async () => {
           const labels = { ...body.labels, ...ownerLabels(request.principal) };
-          const sandbox = await deps.quota(request.principal, () =>
-            aido.sandboxes.create({ ...toCreateSandbox(body), labels }, { signal: request.signal }),
-          );
+          const wanted = { ...toCreateSandbox(body), labels };
+          const sandbox = await aido.sandboxes.create(wanted, { signal: request.signal });
           request.sandboxId = sandbox.id;
           made = sandbox;
           return http.json(createdToWire(sandbox), 201);

@@ -7,7 +7,7 @@ import { type Operation, operation } from "../operation.ts";
 export interface SystemDeps {
   version: string;
   metrics: HttpMetrics;
-  /** Asks driver and store; names of what does not answer. */
+  /** Asks driver, store and disk; names of what does not do its work. */
   failing: () => Promise<readonly string[]>;
   isDraining: () => boolean;
   /** All operations, these included, for the OpenAPI document. */
@@ -26,6 +26,7 @@ export function systemRoutes(deps: SystemDeps): Operation[] {
       scope: "public",
       replies: { 200: { description: "It does" } },
       quiet: true,
+      unlimited: true,
       handle: ({ http }) => http.json({ status: "ok", version: deps.version }),
     }),
     operation({
@@ -33,7 +34,7 @@ export function systemRoutes(deps: SystemDeps): Operation[] {
       method: "get",
       path: "/ready",
       tag: "system",
-      summary: "Driver and store answer",
+      summary: "Driver, store and disk do their work",
       scope: "public",
       replies: {
         200: { description: "Send requests" },

@@ -1,5 +1,11 @@
 import { AidoError } from "@aido/sdk/protocol";
-import { workflowListReply, workflowReply, workflowRunsQuery, workflowRunsReply } from "@aido/sdk/schemas";
+import {
+  workflowListQuery,
+  workflowListReply,
+  workflowReply,
+  workflowRunsQuery,
+  workflowRunsReply,
+} from "@aido/sdk/schemas";
 import type { CoreAido } from "../../core/core-aido.ts";
 import { type Operation, operation } from "../operation.ts";
 import type { RequestContext } from "../request-context.ts";
@@ -14,11 +20,15 @@ export function workflowRoutes({ workflows }: Pick<CoreAido, "workflows">): Oper
       method: "get",
       path: "/api/workflows",
       tag: TAG,
-      summary: "List your workflows, newest first",
+      summary: "List your workflows, newest first; with activeOnly=true without the cancelled ones",
       scope: "read",
-      replies: { 200: { schema: workflowListReply, description: "Cancelled ones too" } },
+      query: workflowListQuery,
+      replies: { 200: { schema: workflowListReply, description: "At most 1000; go on before the last id" } },
       quiet: true,
-      handle: async ({ request, http }) => http.json({ workflows: await workflows.list(callerOf(request)) }),
+      handle: async ({ query: { activeOnly, ...page }, request, http }) => {
+        const asked = { ...page, activeOnly: activeOnly === "true" };
+        return http.json({ workflows: await workflows.list(asked, callerOf(request)) });
+      },
     }),
     operation({
       id: "getWorkflow",

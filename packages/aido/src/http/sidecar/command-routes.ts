@@ -22,12 +22,13 @@ export function commandRoutes(aido: Aido): Operation[] {
       handle: async ({ body, request, http }) => {
         const sandboxId = sandboxIdOf(http);
         const { command, cwd, env, timeout: timeoutMs } = body;
-        const started = await aido.execs.start(
-          sandboxId,
-          { argv: ["sh", "-c", command], cwd, env, timeoutMs },
-          request.signal,
-        );
         // A client that goes away stops waiting; the command goes on and its output is recorded.
+        const started = await aido.execs.start(sandboxId, {
+          argv: ["sh", "-c", command],
+          cwd,
+          env,
+          timeoutMs,
+        });
         const info = await aido.execs.wait(sandboxId, started.id, request.signal);
         const { stdout, stderr, truncated } = await readOutput(aido, info, {}, "utf8", request.signal);
         const result = {

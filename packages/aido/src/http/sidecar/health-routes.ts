@@ -1,7 +1,7 @@
-import type { Aido } from "@aido/sdk";
 import { isAidoError, type SandboxInfo } from "@aido/sdk/protocol";
 import { sidecarDetailsReply, sidecarHealthReply } from "@aido/sdk/schemas";
 import type { Operation } from "../operation.ts";
+import type { SandboxLookup } from "../ownership.ts";
 import { sandboxIdOf, sidecarOperation } from "./sidecar-operation.ts";
 import type { SidecarDeps } from "./sidecar-routes.ts";
 
@@ -9,7 +9,7 @@ import type { SidecarDeps } from "./sidecar-routes.ts";
 const FIRST_PROCESS = 1;
 
 /** Asked without a token, so a sandbox that is not there cannot be told from one that does not run. */
-export function healthRoutes({ aido, agents }: SidecarDeps): Operation[] {
+export function healthRoutes({ aido, known, agents }: SidecarDeps): Operation[] {
   return [
     sidecarOperation({
       id: "getSidecarHealth",
@@ -22,8 +22,9 @@ export function healthRoutes({ aido, agents }: SidecarDeps): Operation[] {
         503: { schema: sidecarHealthReply, description: "It is stopped, or not there" },
       },
       quiet: true,
+      unlimited: true,
       handle: async ({ http }) => {
-        const isUp = (await running(aido, sandboxIdOf(http))) !== undefined;
+        const isUp = (await running(known, sandboxIdOf(http))) !== undefined;
         const body = {
           status: isUp ? "ok" : "unavailable",
           backends: { total: (await agents.list()).length },
@@ -60,9 +61,9 @@ export function healthRoutes({ aido, agents }: SidecarDeps): Operation[] {
   ];
 }
 
-async function running(aido: Aido, sandboxId: string): Promise<SandboxInfo | undefined> {
+async function running({ sandboxes }: SandboxLookup, sandboxId: string): Promise<SandboxInfo | undefined> {
   try {
-    const sandbox = await aido.sandboxes.get(sandboxId);
+    const sandbox = await sandboxes.get(sandboxId);
     const isOwn = sandbox.id === sandboxId && sandbox.sidecarUrl !== undefined;
     return isOwn && sandbox.state === "running" ? sandbox : undefined;
   } catch (thrown) {

@@ -32,6 +32,28 @@ test("S2-133 details have memory, processes and age; a stopped sandbox and none 
   expect((await bed.api.get(`${NOBODY}/health/detailed`)).text).toBe(down.text);
 });
 
+test("health costs no question to the engine, and details are told so often to one address", async () => {
+  await using bed = await SidecarBed.open({ addressLimit: 3 });
+  let asked = 0;
+  const { inspect } = bed.api.driver;
+  bed.api.driver.inspect = (id) => {
+    asked += 1;
+    return inspect.call(bed.api.driver, id);
+  };
+  for (let count = 0; count < 10; count += 1) {
+    expect((await bed.api.get(`/sidecar/${bed.id}/health`)).status).toBe(200);
+    expect((await bed.api.get("/health")).status).toBe(200);
+  }
+  expect(asked).toBe(0);
+  const statuses: number[] = [];
+  for (const path of [`/sidecar/${bed.id}/health/detailed`, "/ready", "/docs", "/ready"]) {
+    statuses.push((await bed.api.get(path)).status);
+  }
+  expect(statuses).toEqual([200, 200, 200, 429]);
+  const refused = await bed.api.get(`/sidecar/${bed.id}/health/detailed`);
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+});
+
 test("a sandbox without a sidecar has no health to tell", async () => {
   await using bed = await SidecarBed.open();
   const plain = await bed.api.sandbox();

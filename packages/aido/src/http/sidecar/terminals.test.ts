@@ -179,3 +179,16 @@ test("a viewer that leaves ends only its own stream", async () => {
   const events = await readEvents(await bed.fetch("GET", `/terminals/${id}/stream`));
   expect(events.at(-1)?.event).toBe("exit");
 });
+
+test("a terminal and a command start a stopped sandbox that comes back when used, and no other", async () => {
+  await using plain = await SidecarBed.open();
+  await plain.api.client().sandboxes.stop(plain.id);
+  expect((await plain.post("/terminals", {})).status).toBe(409);
+
+  await using bed = await SidecarBed.open({ request: { autoResume: true } });
+  await bed.api.client().sandboxes.stop(bed.id);
+  expect((await bed.post("/terminals", {})).status).toBe(201);
+  expect(await bed.api.store.sandboxes.get(bed.id)).toMatchObject({ state: "running" });
+  await bed.api.client().sandboxes.stop(bed.id);
+  expect(await bed.client().exec({ command: "echo back" })).toMatchObject({ exitCode: 0, stdout: "back\n" });
+});

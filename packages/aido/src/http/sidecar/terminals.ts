@@ -41,7 +41,7 @@ export class Terminals {
   }
 
   async open(sandboxId: string, wanted: NewTerminal, signal: AbortSignal): Promise<Terminal> {
-    const shell = wanted.shell ?? (await this.#bestShell(sandboxId));
+    const shell = wanted.shell ?? (await this.#bestShell(sandboxId, signal));
     const exec = await this.#aido.execs.start(
       sandboxId,
       {
@@ -112,9 +112,9 @@ export class Terminals {
     if (exec.status !== "running") throw closed(id);
   }
 
-  async #bestShell(sandboxId: string): Promise<string> {
+  async #bestShell(sandboxId: string, signal: AbortSignal): Promise<string> {
     for (const path of SHELLS) {
-      const found = await this.#aido.files.stat(sandboxId, path).catch((thrown: unknown) => {
+      const found = await this.#aido.files.stat(sandboxId, path, signal).catch((thrown: unknown) => {
         if (isAidoError(thrown, "FILE_NOT_FOUND")) return undefined;
         throw thrown;
       });

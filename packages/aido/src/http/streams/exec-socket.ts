@@ -1,11 +1,12 @@
 import type { Aido } from "@aido/sdk";
 import { AidoError, type ExecInfo, type OutputRange } from "@aido/sdk/protocol";
 import { resizeBody, signalBody } from "@aido/sdk/schemas";
-import type { RawData, WebSocket } from "ws";
+import type { WebSocket } from "ws";
 import { z } from "zod";
 import { errorBody, wireError } from "../error-reply.ts";
 import { execEvents } from "./exec-events.ts";
 import { keepAlive } from "./keep-alive.ts";
+import { takeInput } from "./socket-input.ts";
 
 const clientMessage = z.discriminatedUnion("type", [
   z.strictObject({
@@ -18,25 +19,31 @@ const clientMessage = z.discriminatedUnion("type", [
   signalBody.extend({ type: z.literal("signal") }),
 ]);
 
-/** Pause taking input from a client whose command does not read. */
-const MAX_PENDING_MESSAGES = 64;
+export interface ExecSocketOptions {
+  aido: Aido;
+  exec: ExecInfo;
+  /** Where its view of the output begins. */
+  range: OutputRange;
+  /** Around each signal that the client sends: admits it and keeps it on record. */
+  onSignal: (send: () => Promise<void>) => Promise<void>;
+  pingMs?: number | undefined;
+}
 
 /**
  * One viewer of one command. Several may watch the same command, each from its own offset; leaving does not end it.
  * Text messages are JSON, binary messages from the client are standard input.
  */
-export async function serveExecSocket(
-  aido: Aido,
-  exec: ExecInfo,
-  socket: WebSocket,
-  range: OutputRange,
-): Promise<void> {
+export async function serveExecSocket(socket: WebSocket, options: ExecSocketOptions): Promise<void> {
+  const { aido, exec, range } = options;
   const gone = new AbortController();
   socket.on("close", () => gone.abort());
   socket.on("error", () => gone.abort());
-  const stopPinging = keepAlive(socket);
-  const input = inputQueue(aido, exec, socket);
-  socket.on("message", input);
+  const stopPinging = keepAlive(socket, options.pingMs);
+  const tell = (thrown: unknown) => send(socket, { type: "error", ...errorBody(wireError(thrown), exec.id) });
+  takeInput(socket, {
+    apply: (bytes, isBinary, signal) => apply(options, bytes, isBinary, signal),
+    onFailure: tell,
+  });
   try {
     for await (const { event, data } of execEvents(aido, exec, range, gone.signal)) {
       await send(socket, { type: event, ...(data as object) });
@@ -44,7 +51,7 @@ export async function serveExecSocket(
     socket.close(1000);
   } catch (thrown) {
     if (!gone.signal.aborted) {
-      await send(socket, { type: "error", ...errorBody(wireError(thrown), exec.id) });
+      await tell(thrown);
       socket.close(1011);
     }
   } finally {
@@ -52,50 +59,33 @@ export async function serveExecSocket(
   }
 }
 
-/** Messages are applied one after the other: bytes of standard input keep their order. */
-function inputQueue(
-  aido: Aido,
-  exec: ExecInfo,
-  socket: WebSocket,
-): (data: RawData, isBinary: boolean) => void {
-  let tail = Promise.resolve();
-  let pending = 0;
-  return (data, isBinary) => {
-    pending += 1;
-    if (pending >= MAX_PENDING_MESSAGES) socket.pause();
-    tail = tail
-      .then(() => apply(aido, exec, data, isBinary))
-      .catch((thrown: unknown) => send(socket, { type: "error", ...errorBody(wireError(thrown), exec.id) }))
-      .finally(() => {
-        pending -= 1;
-        if (pending < MAX_PENDING_MESSAGES && socket.isPaused) socket.resume();
-      });
-  };
-}
-
-async function apply(aido: Aido, exec: ExecInfo, data: RawData, isBinary: boolean): Promise<void> {
-  const bytes = toBuffer(data);
-  if (isBinary) return aido.execs.writeStdin(exec.sandboxId, exec.id, bytes);
+async function apply(
+  { aido, exec: { sandboxId, id }, onSignal }: ExecSocketOptions,
+  bytes: Buffer,
+  isBinary: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  if (isBinary) return aido.execs.writeStdin(sandboxId, id, bytes, signal);
   const parsed = clientMessage.safeParse(parse(bytes));
   if (!parsed.success)
     throw new AidoError("VALIDATION_ERROR", `That message is not known: ${parsed.error.message}`);
   const message = parsed.data;
   switch (message.type) {
-    case "stdin":
-      return aido.execs.writeStdin(
-        exec.sandboxId,
-        exec.id,
-        Buffer.from(message.data, message.encoding ?? "utf8"),
-      );
+    case "stdin": {
+      const data = Buffer.from(message.data, message.encoding ?? "utf8");
+      return aido.execs.writeStdin(sandboxId, id, data, signal);
+    }
     case "closeStdin":
-      return aido.execs.closeStdin(exec.sandboxId, exec.id);
+      return aido.execs.closeStdin(sandboxId, id, signal);
     case "resize":
-      return aido.execs.resize(exec.sandboxId, exec.id, { rows: message.rows, cols: message.cols });
+      return aido.execs.resize(sandboxId, id, { rows: message.rows, cols: message.cols });
     case "signal":
-      return aido.execs.kill(exec.sandboxId, exec.id, {
-        ...(message.signal === undefined ? {} : { signal: message.signal }),
-        ...(message.graceMs === undefined ? {} : { graceMs: message.graceMs }),
-      });
+      return onSignal(() =>
+        aido.execs.kill(sandboxId, id, {
+          ...(message.signal === undefined ? {} : { signal: message.signal }),
+          ...(message.graceMs === undefined ? {} : { graceMs: message.graceMs }),
+        }),
+      );
   }
 }
 
@@ -105,11 +95,6 @@ function send(socket: WebSocket, message: object): Promise<void> {
     if (socket.readyState !== socket.OPEN) resolve();
     else socket.send(JSON.stringify(message), () => resolve());
   });
-}
-
-function toBuffer(data: RawData): Buffer {
-  if (Array.isArray(data)) return Buffer.concat(data);
-  return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }
 
 function parse(bytes: Buffer): unknown {

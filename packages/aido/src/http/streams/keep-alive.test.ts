@@ -26,3 +26,29 @@ test("a viewer that answers stays, one that does not is cut off", async () => {
     server.close();
   }
 });
+
+test("a client that is not read from stays while it is there, and its leaving is noticed", async () => {
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  await once(server, "listening");
+  const connected = once(server, "connection") as Promise<[WebSocket]>;
+  const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  try {
+    await once(client, "open");
+    const [socket] = await connected;
+    let pings = 0;
+    client.on("ping", () => {
+      pings += 1;
+    });
+    socket.pause();
+    keepAlive(socket, 20);
+    await expect.poll(() => pings, { timeout: 10_000 }).toBeGreaterThan(3);
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+    const closed = once(socket, "close");
+    socket.on("error", () => undefined);
+    client.terminate();
+    await closed;
+  } finally {
+    client.terminate();
+    server.close();
+  }
+});

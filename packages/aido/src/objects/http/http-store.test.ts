@@ -50,6 +50,31 @@ test("a server that cannot be asked what it has is believed, one that has less i
   await expect(opened.store.put("key", body())).rejects.toMatchObject({ code: "OBJECT_BROKEN" });
 });
 
+test("what cannot be asked for by HEAD is looked at by its first byte", async () => {
+  await using opened = await openHttp();
+  opened.server.answer = (request, response) => {
+    if (request.method === "HEAD") response.writeHead(403).end();
+    else if (request.headers.range === "bytes=0-0")
+      response.writeHead(206, { "content-range": "bytes 0-0/12", "content-length": 1 }).end("s");
+    else response.writeHead(500).end();
+  };
+  expect(await opened.store.head("key")).toEqual({ bytes: 12 });
+  // No length, and a server that knows no ranges.
+  opened.server.answer = (request, response) => {
+    if (request.method === "HEAD") response.writeHead(200, { "transfer-encoding": "chunked" }).end();
+    else response.writeHead(200, { "content-length": 12 }).end("some content");
+  };
+  expect(await opened.store.head("key")).toEqual({ bytes: 12 });
+  opened.server.answer = (request, response) =>
+    response.writeHead(request.method === "HEAD" ? 405 : 404).end();
+  expect(await opened.store.head("key")).toBeUndefined();
+  opened.server.answer = (_, response) => response.writeHead(403).end();
+  await expect(opened.store.head("key")).rejects.toMatchObject({ code: "OBJECT_STORE_REFUSED" });
+  opened.server.answer = (_, response) =>
+    response.writeHead(206, { "content-range": "bytes 0-0/*" }).end("s");
+  await expect(opened.store.head("key")).rejects.toMatchObject({ code: "OBJECT_STORE_REFUSED" });
+});
+
 test("a download that is cut off raises and never just ends", async () => {
   await using opened = await openHttp();
   opened.server.answer = (_, response) => {

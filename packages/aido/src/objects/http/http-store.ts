@@ -65,8 +65,8 @@ export class HttpStore implements ObjectStore {
     const reply = await this.#sender.send({ method: "HEAD", url, signal });
     reply.discard();
     if (reply.status === 404 || reply.status === 410) return undefined;
-    if (reply.status !== 200) throw await failed(reply, `Looking at ${shown(url)}`);
-    return { bytes: Number(reply.headers["content-length"]) };
+    const bytes = lengthOf(reply);
+    return bytes === undefined ? await this.#glance(url, signal) : { bytes };
   }
 
   async remove(key: string, { signal }: ObjectOptions = {}): Promise<void> {
@@ -76,6 +76,16 @@ export class HttpStore implements ObjectStore {
     if (!isGone && (reply.status < 200 || reply.status >= 300))
       throw await failed(reply, `Removing ${shown(url)}`);
     reply.discard();
+  }
+
+  /** The same by its first byte: an address may be signed for GET alone, and not every server says a length to HEAD. */
+  async #glance(url: URL, signal: AbortSignal | undefined): Promise<ObjectInfo | undefined> {
+    const reply = await this.#sender.send({ method: "GET", url, headers: { range: "bytes=0-0" }, signal });
+    reply.discard();
+    if (reply.status === 404 || reply.status === 410) return undefined;
+    const bytes = lengthOf(reply);
+    if (bytes === undefined) throw await failed(reply, `Looking at ${shown(url)}`);
+    return { bytes };
   }
 
   /** An address that is signed for uploads cannot be looked at; where it can, a wrong size is a failure. */
@@ -108,6 +118,14 @@ async function* whole(
   } finally {
     reply.discard();
   }
+}
+
+/** Of the whole object; undefined when the answer does not say. */
+function lengthOf({ status, headers }: HttpReply): number | undefined {
+  const said =
+    status === 206 ? /\/(\d+)$/.exec(headers["content-range"] ?? "")?.[1] : headers["content-length"];
+  const isSaid = (status === 200 || status === 206) && said !== undefined;
+  return isSaid ? Number(said) : undefined;
 }
 
 async function failed(reply: HttpReply, what: string): Promise<AidoError> {

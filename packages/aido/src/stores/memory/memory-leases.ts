@@ -19,4 +19,12 @@ export class MemoryLeases implements LeaseStore {
   async release(name: string, holder: string): Promise<void> {
     if (this.#leases.get(name)?.holder === holder) this.#leases.delete(name);
   }
+
+  async endOf(name: string): Promise<Date | undefined> {
+    return this.#leases.get(name)?.until;
+  }
+
+  async forgetEnded(before: Date): Promise<void> {
+    for (const [name, { until }] of this.#leases) if (until < before) this.#leases.delete(name);
+  }
 }

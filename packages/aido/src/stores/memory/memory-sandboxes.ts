@@ -1,7 +1,9 @@
 import { AidoError, type SandboxState } from "@aido/sdk/protocol";
+import { ANONYMOUS, OWNER_LABEL, ownerOf } from "../../core/access/owner-label.ts";
 import type { Counts, SandboxTotals } from "../../core/metrics/counters.ts";
 import type {
   DemotionQuery,
+  OwnerUse,
   SandboxPatch,
   SandboxQuery,
   SandboxRecord,
@@ -29,7 +31,7 @@ export class MemorySandboxes implements SandboxStore {
 
   async insert(record: SandboxRecord): Promise<void> {
     if (this.#records.has(record.id)) throw taken(`id ${record.id}`, record.id);
-    this.#refuseTakenName(record.id, record.name);
+    this.#refuseTakenName(record, record.name);
     this.#records.set(record.id, structuredClone(record));
     this.#notePeak();
   }
@@ -38,11 +40,16 @@ export class MemorySandboxes implements SandboxStore {
     return structuredClone(this.#records.get(id));
   }
 
-  async find(reference: string, limit: number): Promise<readonly SandboxRecord[]> {
-    const live = [...this.#records.values()].filter((record) => record.state !== "deleted");
-    const exact =
-      live.find((record) => record.id === reference) ?? live.find((record) => record.name === reference);
+  async find(reference: string, limit: number, owner?: string): Promise<readonly SandboxRecord[]> {
+    const live = [...this.#records.values()].filter(
+      ({ state, labels }) => state !== "deleted" && (owner === undefined || ownerOf(labels) === owner),
+    );
+    const exact = live.find((record) => record.id === reference);
     if (exact !== undefined) return [structuredClone(exact)];
+    const named = live.filter((record) => record.name === reference);
+    const rank = ({ labels }: SandboxRecord) => (ownerOf(labels) === ANONYMOUS ? "" : ownerOf(labels));
+    named.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
+    if (named.length > 0) return structuredClone(named.slice(0, limit));
     if (reference.length < 2) return [];
     const matches = live.filter((record) => record.id.startsWith(reference));
     matches.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -74,7 +81,7 @@ export class MemorySandboxes implements SandboxStore {
     const record = this.#records.get(id);
     if (record === undefined || !(typeof from === "string" ? [from] : from).includes(record.state))
       return false;
-    this.#refuseTakenName(id, patch.name);
+    this.#refuseTakenName({ ...record, ...patch }, patch.name);
     Object.assign(record, structuredClone(patch), { state: to });
     this.#notePeak();
     this.#counters.addNow(counts);
@@ -84,7 +91,7 @@ export class MemorySandboxes implements SandboxStore {
   async update(id: string, patch: SandboxPatch, counts?: Counts): Promise<void> {
     const record = this.#records.get(id);
     if (record === undefined) return;
-    this.#refuseTakenName(id, patch.name);
+    this.#refuseTakenName({ ...record, ...patch }, patch.name);
     Object.assign(record, structuredClone(patch));
     this.#counters.addNow(counts);
   }
@@ -123,6 +130,18 @@ export class MemorySandboxes implements SandboxStore {
     };
   }
 
+  async usedBy(owner: string): Promise<OwnerUse> {
+    const own = [...this.#records.values()].filter(
+      ({ state, labels }) => state !== "deleted" && labels[OWNER_LABEL] === owner,
+    );
+    const active = own.filter(({ state }) => state !== "stopped");
+    return {
+      sandboxes: own.length,
+      cpus: active.reduce((sum, { limits }) => sum + limits.cpus, 0),
+      memoryBytes: active.reduce((sum, { limits }) => sum + limits.memoryBytes, 0),
+    };
+  }
+
   async remove(id: string, counts?: Counts): Promise<void> {
     if (this.#records.delete(id)) this.#counters.addNow(counts);
     this.#onRemove(id);
@@ -158,12 +177,11 @@ export class MemorySandboxes implements SandboxStore {
     this.#peak = Math.max(this.#peak, this.#running().length);
   }
 
-  #refuseTakenName(id: string, name: string | undefined): void {
+  #refuseTakenName({ id, labels }: SandboxRecord, name: string | undefined): void {
     if (name === undefined) return;
     for (const record of this.#records.values()) {
-      if (record.name === name && record.state !== "deleted" && record.id !== id) {
-        throw taken(`name ${name}`, record.id);
-      }
+      if (record.name !== name || record.state === "deleted" || record.id === id) continue;
+      if (ownerOf(record.labels) === ownerOf(labels)) throw taken(`name ${name}`, record.id);
     }
   }
 }

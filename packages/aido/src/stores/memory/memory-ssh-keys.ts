@@ -31,6 +31,10 @@ export class MemorySshKeys implements SshKeyStore {
     return structuredClone(this.#records.filter((record) => record.sandboxId === sandboxId));
   }
 
+  async removeAll(sandboxId: string): Promise<void> {
+    this.drop(sandboxId);
+  }
+
   drop(sandboxId: string): void {
     this.#records = this.#records.filter((record) => record.sandboxId !== sandboxId);
   }

@@ -1,7 +1,11 @@
 import { storeContract } from "../../../test/contract/store-contract.ts";
+import { storeIdempotencyContract } from "../../../test/contract/store-idempotency-contract.ts";
 import { MemoryStore } from "./memory-store.ts";
 
-storeContract("memory", async () => ({
+const open = async () => ({
   store: new MemoryStore(),
   async [Symbol.asyncDispose]() {},
-}));
+});
+
+storeContract("memory", open);
+storeIdempotencyContract("memory", open);

@@ -1,3 +1,4 @@
+import type { ExecPage } from "@aido/sdk";
 import { AidoError, type RunStatus } from "@aido/sdk/protocol";
 import type {
   Claim,
@@ -14,6 +15,7 @@ import type {
 import { MemoryAgentSessions } from "./memory-agent-sessions.ts";
 import { MemoryBatches } from "./memory-batches.ts";
 import { MemoryCounters } from "./memory-counters.ts";
+import { MemoryIdempotency } from "./memory-idempotency.ts";
 import { MemoryJobs } from "./memory-jobs.ts";
 import { MemoryLeases } from "./memory-leases.ts";
 import { MemoryPool } from "./memory-pool.ts";
@@ -36,6 +38,7 @@ export class MemoryStore implements Store {
   readonly batches = new MemoryBatches(this.counters);
   readonly workflows = new MemoryWorkflows(this.counters);
   readonly workspaces = new MemoryWorkspaces();
+  readonly idempotency = new MemoryIdempotency();
   readonly pool: MemoryPool;
   readonly sshKeys: MemorySshKeys;
 
@@ -80,12 +83,33 @@ class MemoryExecs implements ExecStore {
     return structuredClone(this.#records.get(sandboxId)?.find((exec) => exec.id === execId));
   }
 
-  async list(sandboxId: string, limit = 1000): Promise<readonly ExecRecord[]> {
-    return structuredClone((this.#records.get(sandboxId) ?? []).slice(0, limit));
+  async list(sandboxId: string, { limit = 1000, before }: ExecPage = {}): Promise<readonly ExecRecord[]> {
+    const execs = this.#records.get(sandboxId) ?? [];
+    const at = before === undefined ? -1 : execs.findIndex(({ id }) => id === before);
+    if (before !== undefined && at < 0) return [];
+    return structuredClone(execs.slice(at + 1, at + 1 + limit));
   }
 
   async running(sandboxId: string): Promise<readonly ExecRecord[]> {
-    return (await this.list(sandboxId, Number.MAX_SAFE_INTEGER)).filter((exec) => exec.status === "running");
+    return (await this.list(sandboxId, { limit: Number.MAX_SAFE_INTEGER })).filter(
+      (exec) => exec.status === "running",
+    );
+  }
+
+  async unrecorded(sandboxId: string): Promise<readonly ExecRecord[]> {
+    const execs = await this.list(sandboxId, { limit: Number.MAX_SAFE_INTEGER });
+    return execs.filter((exec) => exec.unrecorded).reverse();
+  }
+
+  async markRecorded(execs: readonly Pick<ExecRecord, "sandboxId" | "id">[]): Promise<void> {
+    for (const { sandboxId, id } of execs) {
+      const exec = this.#records.get(sandboxId)?.find((candidate) => candidate.id === id);
+      if (exec !== undefined) exec.unrecorded = false;
+    }
+  }
+
+  async countRunning(): Promise<number> {
+    return [...this.#records.values()].flat().filter((exec) => exec.status === "running").length;
   }
 
   async lastEnd(sandboxId: string): Promise<Date | undefined> {

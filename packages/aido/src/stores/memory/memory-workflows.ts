@@ -2,6 +2,7 @@ import {
   KEPT_RUNS,
   type NewWorkflow,
   type WorkflowPlan,
+  type WorkflowQuery,
   type WorkflowRecord,
   type WorkflowRunEnd,
   type WorkflowRunRecord,
@@ -31,8 +32,10 @@ export class MemoryWorkflows implements WorkflowStore {
     return structuredClone(this.#workflows.get(id));
   }
 
-  async list({ owner, limit }: { owner?: string | undefined; limit: number }) {
-    const own = [...this.#workflows.values()].filter((one) => owner === undefined || one.owner === owner);
+  async list({ owner, activeOnly = false, before = Number.MAX_SAFE_INTEGER, limit }: WorkflowQuery) {
+    const own = [...this.#workflows.values()].filter(
+      (one) => (owner === undefined || one.owner === owner) && (one.active || !activeOnly) && one.id < before,
+    );
     return structuredClone(own.sort((a, b) => b.id - a.id).slice(0, limit));
   }
 

@@ -298,4 +298,20 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX workspaces_used ON workspaces (last_used_at, id);
   `,
   "ALTER TABLE sandboxes ADD COLUMN permissions TEXT",
+  // One index for both, so that an exec that starts or ends writes no more than before.
+  `
+  ALTER TABLE execs ADD COLUMN unrecorded INTEGER NOT NULL DEFAULT 0;
+  DROP INDEX execs_running;
+  CREATE INDEX execs_open ON execs (sandbox_id, seq) WHERE status = 'running' OR unrecorded = 1;
+  `,
+  // A name is its owner's; the column says what core/access/owner-label.ts does.
+  `
+  ALTER TABLE sandboxes ADD COLUMN owner TEXT
+    GENERATED ALWAYS AS (coalesce(json_extract(labels, '$."dev.aido.owner"'), 'anonymous')) VIRTUAL;
+  DROP INDEX sandboxes_name;
+  CREATE UNIQUE INDEX sandboxes_name ON sandboxes (name, owner) WHERE name IS NOT NULL AND state <> 'deleted';
+  `,
+  "ALTER TABLE api_keys ADD COLUMN limits TEXT NOT NULL DEFAULT '{}'",
+  "ALTER TABLE kept_answers ADD COLUMN holder TEXT NOT NULL DEFAULT ''",
+  "ALTER TABLE execs ADD COLUMN fingerprint TEXT",
 ];

@@ -104,10 +104,12 @@ export const EXEC_COLUMNS: Columns<ExecRecord> = {
   exitCode: optionalNumber("exit_code"),
   signal: optionalText("signal"),
   startError: optionalJson("start_error"),
+  fingerprint: optionalText("fingerprint"),
   startedAt: date("started_at"),
   endedAt: optionalDate("ended_at"),
   stdoutBytes: number("stdout_bytes"),
   stderrBytes: number("stderr_bytes"),
+  unrecorded: flag("unrecorded"),
 };
 
 export const RUN_COLUMNS: Columns<RunRow> = {

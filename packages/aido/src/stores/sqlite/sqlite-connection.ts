@@ -27,12 +27,14 @@ export class SqliteConnection {
   /** How often this connection has written to each table. */
   readonly #ownWrites = new Map<string, number>();
   /** How often anything may have changed besides: by others' writes, or back by our own. */
+  readonly #busyMs: number;
   #otherWrites = 0;
   #dataVersion: SqlValue | undefined;
 
   /** `busyMs`: how long a write waits for another process's. */
   constructor(file: string, busyMs = 5000) {
     this.file = file;
+    this.#busyMs = busyMs;
     this.#reserve = new SpaceReserve(`${file}-reserve`);
     this.#database = this.#translated(() => {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
@@ -88,6 +90,18 @@ export class SqliteConnection {
         if (this.#database.inTransaction) this.#database.exec("ROLLBACK");
         this.#otherWrites += 1;
         throw thrown;
+      }
+    });
+  }
+
+  /** Raises unless a write goes through within `waitMs`, without the space that is kept for worse times. */
+  probe(waitMs: number): void {
+    this.#translated(() => {
+      this.#database.exec(`PRAGMA busy_timeout = ${waitMs}`);
+      try {
+        this.#database.exec("UPDATE counters SET value = value WHERE name = 'peak_sandboxes'");
+      } finally {
+        this.#database.exec(`PRAGMA busy_timeout = ${this.#busyMs}`);
       }
     });
   }

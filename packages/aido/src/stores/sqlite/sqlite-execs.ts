@@ -1,3 +1,4 @@
+import type { ExecPage } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
 import type { ExecEnd, ExecRecord, ExecStore } from "../../core/store/store.ts";
 import { EXEC_COLUMNS, fromRow, insertSql, toAssignments } from "./rows.ts";
@@ -29,16 +30,40 @@ export class SqliteExecs implements ExecStore {
     return row === undefined ? undefined : toRecord(row);
   }
 
-  async list(sandboxId: string, limit = DEFAULT_LIMIT): Promise<readonly ExecRecord[]> {
-    return this.#db
-      .all("SELECT * FROM execs WHERE sandbox_id = ? ORDER BY seq DESC LIMIT ?", sandboxId, limit)
-      .map(toRecord);
+  async list(
+    sandboxId: string,
+    { limit = DEFAULT_LIMIT, before }: ExecPage = {},
+  ): Promise<readonly ExecRecord[]> {
+    const [and, ...values] =
+      before === undefined
+        ? [""]
+        : ["AND seq < (SELECT seq FROM execs WHERE sandbox_id = ? AND id = ?)", sandboxId, before];
+    const sql = `SELECT * FROM execs WHERE sandbox_id = ? ${and} ORDER BY seq DESC LIMIT ?`;
+    return this.#db.all(sql, sandboxId, ...values, limit).map(toRecord);
   }
 
   async running(sandboxId: string): Promise<readonly ExecRecord[]> {
     return this.#db
       .all("SELECT * FROM execs WHERE sandbox_id = ? AND status = 'running' ORDER BY seq DESC", sandboxId)
       .map(toRecord);
+  }
+
+  async unrecorded(sandboxId: string): Promise<readonly ExecRecord[]> {
+    return this.#db
+      .all("SELECT * FROM execs WHERE sandbox_id = ? AND unrecorded = 1 ORDER BY seq", sandboxId)
+      .map(toRecord);
+  }
+
+  async markRecorded(execs: readonly Pick<ExecRecord, "sandboxId" | "id">[]): Promise<void> {
+    this.#db.write(() => {
+      for (const { sandboxId, id } of execs) {
+        this.#db.run("UPDATE execs SET unrecorded = 0 WHERE sandbox_id = ? AND id = ?", sandboxId, id);
+      }
+    });
+  }
+
+  async countRunning(): Promise<number> {
+    return Number(this.#db.first("SELECT count(*) AS count FROM execs WHERE status = 'running'")?.["count"]);
   }
 
   async lastEnd(sandboxId: string): Promise<Date | undefined> {

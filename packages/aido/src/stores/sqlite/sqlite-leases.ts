@@ -24,4 +24,13 @@ export class SqliteLeases implements LeaseStore {
   async release(name: string, holder: string): Promise<void> {
     this.#db.run("DELETE FROM leases WHERE name = ? AND holder = ?", name, holder);
   }
+
+  async endOf(name: string): Promise<Date | undefined> {
+    const row = this.#db.first("SELECT until FROM leases WHERE name = ?", name);
+    return row === undefined ? undefined : new Date(Number(row["until"]));
+  }
+
+  async forgetEnded(before: Date): Promise<void> {
+    this.#db.run("DELETE FROM leases WHERE until < ?", before.getTime());
+  }
 }

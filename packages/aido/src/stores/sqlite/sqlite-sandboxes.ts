@@ -1,7 +1,9 @@
 import { AidoError, SANDBOX_STATES, type SandboxState } from "@aido/sdk/protocol";
+import { ANONYMOUS, OWNER_LABEL, ownerOf } from "../../core/access/owner-label.ts";
 import type { Counts, SandboxTotals } from "../../core/metrics/counters.ts";
 import type {
   DemotionQuery,
+  OwnerUse,
   SandboxPatch,
   SandboxQuery,
   SandboxRecord,
@@ -31,12 +33,9 @@ export class SqliteSandboxes implements SandboxStore {
 
   /** As part of a transaction that somebody else has begun. */
   insertWithin(record: SandboxRecord): void {
-    const taken = this.#db.first(
-      "SELECT id FROM sandboxes WHERE id = ? UNION ALL SELECT id FROM sandboxes WHERE name = ? AND state <> 'deleted'",
-      record.id,
-      record.name ?? null,
-    );
-    if (taken !== undefined) throw nameTaken(record, String(taken["id"]));
+    const taken = this.#db.first("SELECT id FROM sandboxes WHERE id = ?", record.id);
+    if (taken !== undefined) throw nameTaken(record, record.id);
+    if (record.name !== undefined) this.#refuseTakenName(record.id, record.name, record.labels);
     this.#db.run(INSERT, ...toAssignments(SANDBOX_COLUMNS, record).values);
     this.#writeLabels(record.id);
   }
@@ -45,16 +44,19 @@ export class SqliteSandboxes implements SandboxStore {
     return this.#byId(id);
   }
 
-  async find(reference: string, limit: number): Promise<readonly SandboxRecord[]> {
+  async find(reference: string, limit: number, owner?: string): Promise<readonly SandboxRecord[]> {
     const exact = this.#byId(reference);
-    if (exact !== undefined && exact.state !== "deleted") return [exact];
-    const named = this.#db.first("SELECT * FROM sandboxes WHERE name = ? AND state <> 'deleted'", reference);
-    if (named !== undefined) return [toRecord(named)];
+    const isSeen = exact !== undefined && (owner === undefined || ownerOf(exact.labels) === owner);
+    if (isSeen && exact.state !== "deleted") return [exact];
+    const named = this.#named(reference, limit, owner);
+    if (named.length > 0) return named.map(toRecord);
     if (reference.length < 2) return [];
     const rows = this.#db.all(
-      "SELECT * FROM sandboxes WHERE id >= ? AND id < ? AND state <> 'deleted' ORDER BY id LIMIT ?",
+      `SELECT * FROM sandboxes WHERE id >= ? AND id < ? AND state <> 'deleted'${owner === undefined ? "" : " AND owner = ?"} ` +
+        "ORDER BY id LIMIT ?",
       reference,
       `${reference}\u{10ffff}`,
+      ...(owner === undefined ? [] : [owner]),
       limit,
     );
     return rows.map(toRecord);
@@ -169,6 +171,23 @@ export class SqliteSandboxes implements SandboxStore {
     };
   }
 
+  async usedBy(owner: string): Promise<OwnerUse> {
+    const row = this.#db.first(
+      `SELECT count(*) AS sandboxes,
+         sum(CASE WHEN l.state <> 'stopped' THEN json_extract(s.limits, '$.cpus') END) AS cpus,
+         sum(CASE WHEN l.state <> 'stopped' THEN json_extract(s.limits, '$.memoryBytes') END) AS memory
+       FROM sandbox_labels l CROSS JOIN sandboxes s ON s.seq = l.seq
+       WHERE l.key = ? AND l.value = ? AND l.state IN ('pending', 'running', 'stopped')`,
+      OWNER_LABEL,
+      owner,
+    );
+    return {
+      sandboxes: Number(row?.["sandboxes"] ?? 0),
+      cpus: Number(row?.["cpus"] ?? 0),
+      memoryBytes: Number(row?.["memory"] ?? 0),
+    };
+  }
+
   async remove(id: string, counts?: Counts): Promise<void> {
     this.#db.write(() => {
       if (this.#db.run("DELETE FROM sandboxes WHERE id = ?", id) > 0) addCounts(this.#db, counts);
@@ -186,6 +205,22 @@ export class SqliteSandboxes implements SandboxStore {
     });
     // Of the caller's own: the next one reads the same row.
     return known === undefined ? undefined : { ...known };
+  }
+
+  #named(name: string, limit: number, owner: string | undefined): Row[] {
+    const own = this.#db.all(
+      "SELECT * FROM sandboxes WHERE name = ? AND owner = ? AND state <> 'deleted'",
+      name,
+      owner ?? ANONYMOUS,
+    );
+    if (owner !== undefined) return own;
+    const others = this.#db.all(
+      "SELECT * FROM sandboxes WHERE name = ? AND owner <> ? AND state <> 'deleted' ORDER BY owner LIMIT ?",
+      name,
+      ANONYMOUS,
+      limit - own.length,
+    );
+    return [...own, ...others];
   }
 
   #page(state: SandboxState, labels: Readonly<Record<string, string>>, before: number, limit: number): Row[] {
@@ -215,12 +250,7 @@ export class SqliteSandboxes implements SandboxStore {
   #update(patch: Partial<SandboxRecord>, where: string, values: readonly SqlValue[]): number {
     const id = String(values[0]);
     if (patch.name !== undefined) {
-      const taken = this.#db.first(
-        "SELECT id FROM sandboxes WHERE name = ? AND state <> 'deleted' AND id <> ?",
-        patch.name,
-        id,
-      );
-      if (taken !== undefined) throw nameTaken({ id, name: patch.name }, String(taken["id"]));
+      this.#refuseTakenName(id, patch.name, patch.labels ?? this.#byId(id)?.labels ?? {});
     }
     const set = toAssignments(SANDBOX_COLUMNS, patch);
     const changed = this.#db.run(
@@ -230,6 +260,16 @@ export class SqliteSandboxes implements SandboxStore {
     );
     if (changed > 0 && "labels" in patch) this.#writeLabels(id);
     return changed;
+  }
+
+  #refuseTakenName(id: string, name: string, labels: SandboxRecord["labels"]): void {
+    const taken = this.#db.first(
+      "SELECT id FROM sandboxes WHERE name = ? AND owner = ? AND state <> 'deleted' AND id <> ?",
+      name,
+      ownerOf(labels),
+      id,
+    );
+    if (taken !== undefined) throw nameTaken({ id, name }, String(taken["id"]));
   }
 
   #writeLabels(id: string): void {

@@ -39,6 +39,10 @@ export class SqliteSshKeys implements SshKeyStore {
     return this.#db.run(`DELETE FROM ssh_keys WHERE ${NAMED}`, sandboxId, username, fingerprint) > 0;
   }
 
+  async removeAll(sandboxId: string): Promise<void> {
+    this.#db.run("DELETE FROM ssh_keys WHERE sandbox_id = ?", sandboxId);
+  }
+
   async list(sandboxId: string): Promise<readonly SshKeyRecord[]> {
     return this.#db.all("SELECT * FROM ssh_keys WHERE sandbox_id = ? ORDER BY seq", sandboxId).map(toRecord);
   }

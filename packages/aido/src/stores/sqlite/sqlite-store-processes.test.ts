@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sandboxRecord } from "../../../test/contract/records.ts";
 import { bundle } from "../../../test/processes/bundle.ts";
 import { startChild } from "../../../test/processes/child.ts";
+import { ClockJumps } from "../../core/clock-jumps.ts";
 import { DataDir } from "../../core/data-dir.ts";
 import { EvidenceLog } from "../../core/evidence/evidence-log.ts";
 import { LinuxProcessIdentity } from "../../core/process-identity.ts";
@@ -82,7 +83,8 @@ describe("several processes on one database", () => {
     await using child = startChild(built.program, ["claim", place.root, "x"]);
     await child.until(1);
     const processes = new LinuxProcessIdentity("test");
-    const claims = new SandboxClaims({ store: place.store, clock: new SystemClock(), processes });
+    const clock = new SystemClock();
+    const claims = new SandboxClaims({ store: place.store, clock, jumps: new ClockJumps(clock), processes });
     await expect(claims.hold("box", "launch", async () => undefined)).rejects.toMatchObject({
       code: "CONTAINER_BUSY",
     });

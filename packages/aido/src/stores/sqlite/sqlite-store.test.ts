@@ -5,12 +5,16 @@ import Database from "libsql";
 import { describe, expect, test } from "vitest";
 import { sandboxRecord } from "../../../test/contract/records.ts";
 import { storeContract } from "../../../test/contract/store-contract.ts";
+import { storeIdempotencyContract } from "../../../test/contract/store-idempotency-contract.ts";
+import { OWNER_LABEL } from "../../core/access/owner-label.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { insertSql, SANDBOX_COLUMNS, toAssignments } from "./rows.ts";
 import { SqliteConnection } from "./sqlite-connection.ts";
 import { SqliteExecs } from "./sqlite-execs.ts";
 import { SqliteSandboxes } from "./sqlite-sandboxes.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
-storeContract("sqlite", async () => {
+const open = async () => {
   const directory = temporaryDirectory();
   const store = new SqliteStore(join(directory.path, "aido.db"));
   return {
@@ -20,7 +24,10 @@ storeContract("sqlite", async () => {
       directory[Symbol.dispose]();
     },
   };
-});
+};
+
+storeContract("sqlite", open);
+storeIdempotencyContract("sqlite", open);
 
 describe("a database file", () => {
   test("is readable by its owner only, and so is its directory", async () => {
@@ -44,6 +51,32 @@ describe("a database file", () => {
     await one.close();
     await two.close();
     await two.close();
+  });
+
+  test("of a version in which names were everybody's keeps them, each for its owner", async () => {
+    using directory = temporaryDirectory();
+    const file = join(directory.path, "aido.db");
+    const raw = new Database(file);
+    const older = MIGRATIONS.slice(
+      0,
+      MIGRATIONS.findIndex((sql) => sql.includes("ADD COLUMN owner")),
+    );
+    for (const sql of older) raw.exec(sql);
+    raw.exec(
+      "CREATE TABLE migrations (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT;" +
+        `INSERT INTO migrations (version, applied_at) VALUES (${older.length}, 0)`,
+    );
+    const owned = { name: "two", labels: { [OWNER_LABEL]: "key:b" } };
+    for (const record of [sandboxRecord("aaaa", { name: "one" }), sandboxRecord("bbbb", owned)]) {
+      const { values } = toAssignments(SANDBOX_COLUMNS, record);
+      raw.prepare(insertSql("sandboxes", SANDBOX_COLUMNS)).run(values);
+    }
+    raw.close();
+    const store = new SqliteStore(file);
+    expect((await store.sandboxes.find("one", 2, "anonymous")).map(({ id }) => id)).toEqual(["aaaa"]);
+    expect((await store.sandboxes.find("two", 2, "key:b")).map(({ id }) => id)).toEqual(["bbbb"]);
+    await store.sandboxes.insert(sandboxRecord("cccc", { name: "two" }));
+    await store.close();
   });
 
   test("of a newer version is refused with the way out", () => {
@@ -117,12 +150,17 @@ describe("a database file", () => {
     await sandboxes.insert(sandboxRecord("aaaa"));
     await sandboxes.get("aaaa");
     await sandboxes.find("aa", 2);
+    await sandboxes.find("aa", 2, "key:a");
+    await sandboxes.usedBy("key:a");
+    await sandboxes.update("aaaa", { name: "one" });
     await sandboxes.list({ states: ["running"], before: "aaaa" });
     await sandboxes.list({ labels: { a: "1", b: "2" } });
     await sandboxes.due(new Date(), 10);
     await sandboxes.transition("aaaa", "pending", "running");
     await execs.list("aaaa");
     await execs.running("aaaa");
+    await execs.unrecorded("aaaa");
+    await execs.markRecorded([{ sandboxId: "aaaa", id: "e" }]);
     await execs.end("aaaa", "e", execEnd);
     const statements = connection.used.filter((sql) => /^(SELECT|UPDATE|DELETE)/.test(sql));
     expect(statements.length).toBeGreaterThan(10);

@@ -18,6 +18,9 @@ import { SqliteSshKeys } from "./sqlite-ssh-keys.ts";
 import { SqliteWorkflows } from "./sqlite-workflows.ts";
 import { SqliteWorkspaces } from "./sqlite-workspaces.ts";
 
+/** While it waits, the whole process does. */
+const PROBE_WAIT_MS = 250;
+
 /** Records in one SQLite file, safe for several processes at once. */
 export class SqliteStore implements Store {
   readonly sandboxes: SqliteSandboxes;
@@ -59,6 +62,11 @@ export class SqliteStore implements Store {
     this.workflows = new SqliteWorkflows(this.#connection);
     this.sshKeys = new SqliteSshKeys(this.#connection);
     this.workspaces = new SqliteWorkspaces(this.#connection);
+  }
+
+  /** Raises DISK_FULL or STORE_UNAVAILABLE when it cannot be written to now. */
+  probe(): void {
+    this.#connection.probe(PROBE_WAIT_MS);
   }
 
   /** A copy as it is at one moment, while others read and write. The file must not exist. */

@@ -3,6 +3,7 @@ import {
   KEPT_RUNS,
   type NewWorkflow,
   type WorkflowPlan,
+  type WorkflowQuery,
   type WorkflowRecord,
   type WorkflowRunEnd,
   type WorkflowRunRecord,
@@ -62,12 +63,11 @@ export class SqliteWorkflows implements WorkflowStore {
     return row === undefined ? undefined : toWorkflow(row);
   }
 
-  async list({ owner, limit }: { owner?: string | undefined; limit: number }) {
-    const rows =
-      owner === undefined
-        ? this.#db.all("SELECT * FROM workflows ORDER BY id DESC LIMIT ?", limit)
-        : this.#db.all("SELECT * FROM workflows WHERE owner = ? ORDER BY id DESC LIMIT ?", owner, limit);
-    return rows.map(toWorkflow);
+  async list({ owner, activeOnly = false, before = Number.MAX_SAFE_INTEGER, limit }: WorkflowQuery) {
+    const owned = owner === undefined ? "" : "owner = ? AND ";
+    const active = activeOnly ? "active = 1 AND " : "";
+    const sql = `SELECT * FROM workflows WHERE ${owned}${active}id < ? ORDER BY id DESC LIMIT ?`;
+    return this.#db.all(sql, ...(owner === undefined ? [] : [owner]), before, limit).map(toWorkflow);
   }
 
   async countActive(): Promise<number> {

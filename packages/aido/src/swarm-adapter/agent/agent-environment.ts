@@ -1,6 +1,6 @@
 /** Pushing and proposing is the adapter's part; what steers the adapter is not the agent's business. */
 const NOT_THE_AGENTS =
-  /^(GITHUB_TOKEN|GH_TOKEN|GITHUB_API_URL|AIMI_(AGENT|AGENT_ARGV|MODEL|MAX_\w+|WORKSPACE))$/;
+  /^(GITHUB_TOKEN|GH_TOKEN|GITHUB_API_URL|AIMI_(AGENT|AGENT_ARGV|MODEL|MAX_\w+|WORKSPACE|GIT_TOKEN_HOSTS))$/;
 
 /** The worker's own without its token, and what the request gives: by its environment, never in its orders. */
 export function agentEnvironment(

@@ -60,6 +60,8 @@ export class StoryPlace implements AgentPlace {
   /** All it has started. */
   async end(): Promise<void> {
     await Promise.all(this.#processes.map((process) => process.kill()));
-    if (this.#processes.length > 0) await endStrays(this.#options.run);
+    if (this.#processes.length === 0) return;
+    const left = await endStrays(this.#options.run);
+    if (left > 0) this.#options.onStderr(`${left} processes of the agent cannot be ended`);
   }
 }

@@ -1,10 +1,10 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setBranch } from "./open-workspace.ts";
+import { type Staging, stageWork } from "./stage-work.ts";
 import type { WorkerGit } from "./worker-git.ts";
 
 const LOCKS = ["index.lock", "HEAD.lock", "packed-refs.lock", "config.lock"];
-const ADD_MS = 10 * 60_000;
 
 export interface Identity {
   readonly name: string;
@@ -36,18 +36,15 @@ export async function findIdentity(
  */
 export async function commitWork(
   git: WorkerGit,
-  work: { branch: string; tip: string; message: string; identity: Identity; keepRemoved?: boolean },
+  work: { branch: string; tip: string; message: string; identity: Identity } & Staging,
 ): Promise<string> {
   const { branch, tip, identity } = work;
   await removeLocks(git, branch);
   const head = await git.findShared("HEAD");
   // Commits that do not follow the branch, as after a rebase, are left behind; the files they made are kept.
   const parent = head !== undefined && (await git.isAncestor(tip, head)) ? head : tip;
-  // Repositories within the tree that cannot be added must not keep the rest from being kept.
-  await git.run(["add", work.keepRemoved === true ? "--no-all" : "--all", "--ignore-errors", "--", "."], {
-    answers: [1, 128],
-    limitMs: ADD_MS,
-  });
+  // What cannot be added must not keep the rest from being kept.
+  await stageWork(git, work);
   const tree = await git.line(["write-tree"]);
   if (tree === (await git.find(`${parent}^{tree}`))) {
     if (parent !== tip || head !== tip) await setBranch(git, branch, parent);

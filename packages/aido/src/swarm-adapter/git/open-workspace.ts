@@ -14,6 +14,8 @@ export interface OpenedWorkspace {
   /** Where it left the default branch: what differs from here is the branch's work. */
   readonly base: string;
   readonly defaultBranch: string | undefined;
+  /** Origin has had it before. */
+  readonly isPublished: boolean;
 }
 
 /**
@@ -31,7 +33,7 @@ export async function openWorkspace(
     makeRepository(git, remote),
   );
   const defaultBranch = await failingAs("GIT_CLONE_FAILED", "Cannot clone the repository", () =>
-    fetchAll(git, remote, signal),
+    fetchAll(git, remote, branch, signal),
   );
   return await failingAs("GIT_CHECKOUT_FAILED", `Cannot check out ${branch}`, async () => {
     await shareRefs(git);
@@ -42,16 +44,14 @@ export async function openWorkspace(
     if (head !== undefined && current === branch) await options.keepWork(head);
     const main =
       defaultBranch === undefined ? undefined : await git.find(`refs/remotes/origin/${defaultBranch}`);
-    const tip = await chooseTip(
-      git,
-      branch,
-      await git.findShared(`refs/heads/${branch}`),
-      await startOf(git, head, main),
-    );
+    const published = await git.find(`refs/remotes/origin/${branch}`);
+    const local = await git.findShared(`refs/heads/${branch}`);
+    const start = await startOf(git, head, main);
+    const tip = await chooseTip(git, branch, { local, published, start });
     await checkOut(git, branch, tip, signal);
     if (current !== branch) await leaveOut(git, signal);
     const base = main === undefined ? undefined : await mergeBase(git, main, tip);
-    return { tip, base: base ?? tip, defaultBranch };
+    return { tip, base: base ?? tip, defaultBranch, isPublished: published !== undefined };
   });
 }
 
@@ -74,27 +74,43 @@ async function makeRepository(git: WorkerGit, remote: Remote): Promise<boolean> 
   return found === undefined;
 }
 
-/** Gives the name of the default branch, when origin has one. */
-async function fetchAll(git: WorkerGit, remote: Remote, signal: AbortSignal): Promise<string | undefined> {
+/** Gives the name of the default branch, when origin has one. Raises INVALID_INPUT when that is the worker's own. */
+async function fetchAll(
+  git: WorkerGit,
+  remote: Remote,
+  branch: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const call = { env: remote.env, limitMs: NETWORK_MS, signal };
-  const { stdout } = await git.run(["ls-remote", "--symref", "--", remote.url, "HEAD"], call);
   const refspecs = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"];
-  await git.run(
-    ["fetch", "--quiet", "--no-auto-gc", "--no-write-fetch-head", "--no-tags", remote.url, ...refspecs],
-    call,
+  const fetch = ["fetch", "--quiet", "--no-auto-gc", "--no-write-fetch-head", "--no-tags", remote.url];
+  return await git.overNetwork(remote, async (own) => {
+    const { stdout } = await own.run(["ls-remote", "--symref", "--", remote.url, "HEAD"], call);
+    const defaultBranch = /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout.toString("utf8"))?.[1];
+    if (defaultBranch === branch) throw isDefault(branch);
+    await own.run([...fetch, ...refspecs], call);
+    const stdin = await fetchedRefs(own);
+    await git.run(["update-ref", "--stdin"], { stdin });
+    return defaultBranch;
+  });
+}
+
+/** The host may not have known: its clone need not say which branch that is. */
+function isDefault(branch: string): WorkerFailure {
+  return new WorkerFailure(
+    "INVALID_INPUT",
+    `${branch} is the default branch of origin, which workers do not push to; name another branchName`,
   );
-  return /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout.toString("utf8"))?.[1];
 }
 
 /** The agent finds origin's branches and tags by the usual names. */
 async function shareRefs(git: WorkerGit): Promise<void> {
-  const { stdout } = await git.run([
-    "for-each-ref",
-    "--format=update %(refname) %(objectname)",
-    "refs/remotes",
-    "refs/tags",
-  ]);
-  await git.inShared(["update-ref", "--stdin"], { stdin: stdout.toString("utf8") });
+  await git.inShared(["update-ref", "--stdin"], { stdin: await fetchedRefs(git) });
+}
+
+async function fetchedRefs(git: WorkerGit): Promise<string> {
+  const format = "--format=update %(refname) %(objectname)";
+  return (await git.run(["for-each-ref", format, "refs/remotes", "refs/tags"])).stdout.toString("utf8");
 }
 
 async function headBranch(git: WorkerGit): Promise<string | undefined> {
@@ -117,10 +133,12 @@ async function startOf(
 async function chooseTip(
   git: WorkerGit,
   branch: string,
-  local: string | undefined,
-  start: string | undefined,
+  {
+    local,
+    published,
+    start,
+  }: { local: string | undefined; published: string | undefined; start: string | undefined },
 ): Promise<string> {
-  const published = await git.find(`refs/remotes/origin/${branch}`);
   if (local === undefined || published === undefined) {
     const tip = local ?? published ?? start;
     if (tip === undefined) throw new WorkerFailure("GIT_CHECKOUT_FAILED", "The repository has no commits");

@@ -21,7 +21,8 @@ export async function pushBranch(
     remote.url,
     `${tip}:refs/heads/${branch}`,
   ];
-  const { code, stdout } = await git.run(args, { env: remote.env, limitMs, signal, answers: [1] });
+  const call = { env: remote.env, limitMs, signal, answers: [1] };
+  const { code, stdout } = await git.overNetwork(remote, (own) => own.run(args, call));
   if (code === 0) return;
   const refused = /^!\t[^\t]*\t(.*)$/m.exec(stdout.toString("utf8"))?.[1] ?? "it was refused";
   throw new AidoError("GIT_FETCH_FAILED", `origin does not take ${branch}: ${refused}`);

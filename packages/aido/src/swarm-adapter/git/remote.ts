@@ -9,6 +9,14 @@ export interface Remote {
   readonly env: Readonly<Record<string, string>>;
   /** Forms of the secrets in it, to be kept out of everything that is told. */
   readonly secrets: readonly string[];
+  /** There is a token, and it is not for this host. */
+  readonly isWithheld: boolean;
+}
+
+export interface Access {
+  readonly token: string | undefined;
+  /** Those that may have it. */
+  readonly hosts: ReadonlySet<string>;
 }
 
 const SCP_LIKE = /^([^@/]+)@([^:/]+):(.+)$/;
@@ -17,7 +25,7 @@ const SCP_LIKE = /^([^@/]+)@([^:/]+):(.+)$/;
  * The request's address, taken apart. A name and password in it are used like a token and not kept. An address of
  * GitHub by ssh becomes one by https when there is a token: a worker has a token rather than a key.
  */
-export function toRemote(repoUrl: string, token: string | undefined): Remote {
+export function toRemote(repoUrl: string, { token, hosts }: Access): Remote {
   const scp = SCP_LIKE.exec(repoUrl);
   const url = new URL(scp === null ? repoUrl : `ssh://${scp[1]}@${scp[2]}/${scp[3]}`);
   const path = url.pathname.replace(/^\/+|\/+$/g, "").replace(/\.git$/, "");
@@ -25,21 +33,24 @@ export function toRemote(repoUrl: string, token: string | undefined): Remote {
   if (url.protocol === "ssh:") {
     if (host !== "github.com" || token === undefined) {
       const clean = scp === null ? withoutPassword(url) : repoUrl;
-      return { url: clean, host, path, env: {}, secrets: [] };
+      return { url: clean, host, path, env: {}, secrets: [], isWithheld: false };
     }
     return {
       url: `https://github.com/${path}.git`,
       host,
       path,
       ...authorized("https://github.com", login(token)),
+      isWithheld: false,
     };
   }
   const own = url.username === "" && url.password === "" ? undefined : userInfo(url);
   url.username = "";
   url.password = "";
-  const credentials = own ?? (token === undefined ? undefined : login(token));
+  const isFor = hosts.has(host);
+  const credentials = own ?? (token === undefined || !isFor ? undefined : login(token));
   const access = credentials === undefined ? { env: {}, secrets: [] } : authorized(url.origin, credentials);
-  return { url: url.href, host, path, ...access };
+  const isWithheld = own === undefined && token !== undefined && !isFor;
+  return { url: url.href, host, path, ...access, isWithheld };
 }
 
 const login = (token: string) => `x-access-token:${token}`;

@@ -1,8 +1,10 @@
 import { rmSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { firstLine, type GitAnswer, type GitOptions, runGit } from "../../core/swarm/run-git.ts";
+import { endStrays } from "../agent/end-strays.ts";
+import type { Remote } from "./remote.ts";
 
 /** Of the adapter's own repository, which has no others: what trees hold can start nothing. */
 const CONFIG = `[core]
@@ -72,7 +74,7 @@ export class WorkerGit {
   /** The workspace's own repository, as the agent sees it. */
   readonly shared: string;
   readonly directory: string;
-  readonly #env: Environment;
+  #env: Environment;
   /** Also when there is no time for an orderly end. */
   readonly #atExit = () => rmSync(this.directory, { recursive: true, force: true });
 
@@ -85,7 +87,7 @@ export class WorkerGit {
   }
 
   static async open(workspace: string, env: Environment): Promise<WorkerGit> {
-    const directory = await mkdtemp(join(tmpdir(), "aimi-git-"));
+    const directory = await mkdtemp(join(env["TMPDIR"] || tmpdir(), "aimi-git-"));
     const git = new WorkerGit(workspace, directory, toGitEnvironment(env));
     for (const name of ["objects", "refs", "info"]) await mkdir(join(directory, name));
     await writeFile(join(directory, "config"), CONFIG);
@@ -100,6 +102,23 @@ export class WorkerGit {
       GIT_WORK_TREE: this.workspace,
       GIT_OBJECT_DIRECTORY: join(this.shared, "objects"),
     });
+  }
+
+  /**
+   * git where there is a token, in a repository made for this one use when nothing of an agent runs any more. The
+   * adapter's other one lies about while agents work, who run as the same user: a proxy in its settings would see all.
+   */
+  async overNetwork<T>({ secrets }: Remote, use: (git: WorkerGit) => Promise<T>): Promise<T> {
+    await endStrays();
+    const own = await WorkerGit.open(this.workspace, this.#env);
+    try {
+      if (secrets.length > 0) own.#env = { ...own.#env, HOME: own.directory };
+      const [from, to] = [this.directory, own.directory].map((directory) => join(directory, "shallow"));
+      await copyFile(from ?? "", to ?? "").catch(unlessAbsent);
+      return await use(own);
+    } finally {
+      await own.close();
+    }
   }
 
   async line(args: readonly string[], call: GitCall = {}): Promise<string> {
@@ -139,6 +158,10 @@ export class WorkerGit {
     const options = { code: "EXEC_FAILED", ...call, env } as const;
     return await runGit(args, this.workspace, options, { env: this.#env, signal, isAlone: true });
   }
+}
+
+function unlessAbsent(thrown: NodeJS.ErrnoException): void {
+  if (thrown.code !== "ENOENT") throw thrown;
 }
 
 function toGitEnvironment(env: Environment): Environment {

@@ -18,12 +18,13 @@ class WaitingClock implements Clock {
   }
 }
 
-function reporting(secrets: readonly string[] = []) {
+function reporting(secrets: readonly string[] = [], reader?: Promise<void>) {
   let stdout = "";
   const clock = new WaitingClock();
   const scrubber = new Scrubber();
   scrubber.add(...secrets);
   const write = async (line: string) => {
+    await reader;
     stdout += line;
   };
   const reporter = new Reporter({ write, clock, scrubber, env: { SWARM_ID: "nonsense" } });
@@ -47,12 +48,12 @@ test("S1-72 what the agent says is told at most once in two seconds, with all th
 
 test("S1-27 what an agent said of one story is not told as if it were of the next", async () => {
   const { reporter, output } = reporting();
-  await reporter.story("US-001", "in_progress", "");
+  reporter.story("US-001", "in_progress", "");
   reporter.say("first words");
   await turn();
   reporter.say("last words");
-  await reporter.story("US-001", "completed", "done");
-  await reporter.story("US-002", "in_progress", "");
+  reporter.story("US-001", "completed", "done");
+  reporter.story("US-002", "in_progress", "");
   for (let count = 0; count < 5; count += 1) await turn();
   reporter.say("next words");
   for (let count = 0; count < 5; count += 1) await turn();
@@ -61,6 +62,30 @@ test("S1-27 what an agent said of one story is not told as if it were of the nex
   expect(said).toContain("first words");
   expect(said).toContain("next words");
   expect(said.join()).not.toContain("last words");
+});
+
+test("while nobody reads every story is kept, only so much of what was said waits, and the end waits for its reader", async () => {
+  let read = () => {};
+  const reader = new Promise<void>((resolve) => {
+    read = resolve;
+  });
+  const { reporter, output } = reporting([], reader);
+  const stories = Array.from({ length: 800 }, (_, index) => `US-${String(index + 1).padStart(3, "0")}`);
+  for (const id of stories) {
+    reporter.story(id, "in_progress", "");
+    for (let count = 0; count < 4; count += 1) reporter.say("s".repeat(1_000));
+    await turn();
+    reporter.story(id, "completed", "o".repeat(2_000));
+  }
+  const ended = reporter.complete("completed", "https://forge.test/pull/1", []);
+  expect(await Promise.race([ended.then(() => "ended"), turn().then(() => "waits")])).toBe("waits");
+  read();
+  await ended;
+  const { last, steps, stdout, messages } = output();
+  expect(last.payload.prUrl).toBe("https://forge.test/pull/1");
+  expect(steps).toEqual(stories.flatMap((id) => [`${id} in_progress`, `${id} completed`]));
+  expect(messages.filter(({ payload }) => payload.storyId === "US-000").length).toBeLessThan(3);
+  expect(Buffer.byteLength(stdout)).toBeLessThan(1.5 * 1024 * 1024);
 });
 
 test("S1-30 errors beyond what a completion may hold are counted, and all fit one message", async () => {
@@ -81,7 +106,7 @@ test("S1-30 after the last message there is no other", async () => {
   reporter.say("before");
   await reporter.fail("UNKNOWN_ERROR", "x".repeat(5_000));
   await reporter.complete("completed", undefined, []);
-  await reporter.story("US-001", "completed", "late");
+  reporter.story("US-001", "completed", "late");
   reporter.say("late");
   await turn();
   expect(output().last.payload).toMatchObject({ code: "UNKNOWN_ERROR" });
@@ -95,7 +120,7 @@ test("a secret that comes in pieces is never told, not even its beginning", asyn
     await turn();
     await turn();
   }
-  await reporter.story("US-001", "failed", `${secret} ${Buffer.from(secret).toString("base64")}`);
+  reporter.story("US-001", "failed", `${secret} ${Buffer.from(secret).toString("base64")}`);
   await reporter.complete("completed", undefined, [secret, encodeURIComponent(secret)]);
   const { stdout, messages } = output();
   expect(stdout).not.toContain("ghp_");

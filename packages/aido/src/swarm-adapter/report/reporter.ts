@@ -19,9 +19,11 @@ import type { Scrubber } from "./scrubber.ts";
 const AGENT_UPDATE_MS = 2_000;
 const MAX_OUTPUT = 2_000;
 const MAX_PENDING = 64 * 1024;
+/** What may wait for a reader; beyond it stories are told without what was said of them. */
+const MAX_WAITING = 1024 * 1024;
 
 export interface ReporterOptions {
-  /** Resolves when the line was taken, so that whoever does not read makes only progress wait. */
+  /** Resolves when the line was taken. Only the agent's progress and the end wait for that, the work does not. */
   readonly write: (line: string) => Promise<void>;
   readonly clock: Clock;
   readonly scrubber: Scrubber;
@@ -41,6 +43,7 @@ export class Reporter {
   #isTelling = false;
   #toldAt = Number.NEGATIVE_INFINITY;
   #sent: Promise<void> = Promise.resolve();
+  #waiting = 0;
 
   constructor(options: ReporterOptions) {
     this.#options = options;
@@ -58,11 +61,13 @@ export class Reporter {
     if (this.#containerId === UNKNOWN_CONTAINER_ID) this.#containerId = containerId;
   }
 
-  async story(storyId: string, status: StoryStatus, output: string): Promise<void> {
+  /** Told in its turn, whenever somebody reads: there may be nobody for days. */
+  story(storyId: string, status: StoryStatus, output: string): void {
     if (this.isOver) return;
     // Told later it would pass for the next story's; what counts of it is in the output.
     if (status !== "in_progress") this.#pending = "";
-    await this.#send(this.#progress(storyId, status, firstChars(this.#clean(output), MAX_OUTPUT)));
+    const said = this.#waiting > MAX_WAITING ? "" : firstChars(this.#clean(output), MAX_OUTPUT);
+    this.#send(this.#progress(storyId, status, said)).catch(() => undefined);
   }
 
   /** What the agent says: told with what came since, at most once in two seconds. */
@@ -141,7 +146,12 @@ export class Reporter {
   /** One after the other, in the order they were asked for. */
   #send(message: WorkerMessage): Promise<void> {
     const line = formatMessage(message);
-    this.#sent = this.#sent.then(() => this.#options.write(line));
+    this.#waiting += line.length;
+    this.#sent = this.#sent
+      .then(() => this.#options.write(line))
+      .then(() => {
+        this.#waiting -= line.length;
+      });
     return this.#sent;
   }
 

@@ -18,11 +18,13 @@ export interface StoryWork {
   readonly admit: () => void;
   /** Raises Stopped when the worker is to end. */
   readonly run: (story: Story) => Promise<StoryOutcome>;
+  /** Gives what of the workspace cannot be kept, and why: a story whose work is not whole has failed. */
+  readonly stage: () => Promise<string | undefined>;
   /** Keeps what is in the workspace. */
   readonly commit: (message: string) => Promise<void>;
   /** Takes out what must be told nobody: notes are pushed with the branch. */
   readonly clean: (text: string) => string;
-  /** Of each story that failed, one line. */
+  /** Of each story that failed, one line, and of each whose work is not whole. */
   readonly errors: string[];
 }
 
@@ -46,7 +48,7 @@ export async function doStories(work: StoryWork): Promise<void> {
 async function takeUp({ tasks, reporter, completedBefore }: StoryWork): Promise<void> {
   const orphans = recoverOrphans(tasks.file);
   await tasks.change(orphans);
-  for (const { id, notes } of orphans) await reporter.story(id, "failed", notes ?? "");
+  for (const { id, notes } of orphans) reporter.story(id, "failed", notes ?? "");
   const known = tasks.file.stories.filter(({ id, status }) => {
     return completedBefore.has(id) && (status === "pending" || status === "failed");
   });
@@ -56,7 +58,7 @@ async function takeUp({ tasks, reporter, completedBefore }: StoryWork): Promise<
   }
   for (const { id, status } of tasks.file.stories) {
     if (status === "completed" || status === "skipped")
-      await reporter.story(id, status, "As an earlier session left it");
+      reporter.story(id, status, "As an earlier session left it");
   }
 }
 
@@ -64,7 +66,7 @@ async function doStory(work: StoryWork, id: string): Promise<void> {
   const { tasks, reporter } = work;
   await tasks.change(moveStory(tasks.file, id, "in_progress"));
   const story = find(tasks, id);
-  await reporter.story(id, "in_progress", story.title);
+  reporter.story(id, "in_progress", story.title);
   let outcome: StoryOutcome;
   try {
     outcome = await work.run(story);
@@ -73,6 +75,8 @@ async function doStory(work: StoryWork, id: string): Promise<void> {
     const isStopped = thrown instanceof Stopped;
     const why = `${isStopped ? "Stopped" : "Failed"}: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
     const note = firstChars(oneLine(work.clean(`${why}; try it again`)), MAX_NOTE);
+    const missing = await work.stage();
+    if (missing !== undefined) work.errors.push(`${id}: ${missing}`);
     await settle(
       work,
       story,
@@ -82,14 +86,20 @@ async function doStory(work: StoryWork, id: string): Promise<void> {
     );
     throw thrown;
   }
-  const said = work.clean(outcome.text).trim();
-  if (outcome.success) {
+  const missing = await work.stage();
+  const isDone = outcome.success && missing === undefined;
+  const said = work.clean(isDone ? outcome.text : whyFailed(outcome, missing)).trim();
+  if (isDone) {
     await settle(work, story, moveStory(tasks.file, id, "completed"), said, "completed");
     return;
   }
   const note = firstChars(oneLine(`Failed: ${said || "the agent failed"}`), MAX_NOTE);
   work.errors.push(`${id} failed: ${said || "the agent failed"}`);
   await settle(work, story, moveStory(tasks.file, id, "failed", note), said || "The agent failed", "failed");
+}
+
+function whyFailed({ success, text }: StoryOutcome, missing: string | undefined): string {
+  return [...(success ? [] : [text]), ...(missing === undefined ? [] : [missing])].join("; ");
 }
 
 /** Told when it is committed, so that what was told as done is never lost. */
@@ -104,7 +114,7 @@ async function settle(
   await tasks.change(changes);
   await work.commit(storyMessage(tasks.file, story, ending));
   for (const { id, status, notes } of changes)
-    await reporter.story(id, status, id === story.id ? said : (notes ?? ""));
+    reporter.story(id, status, id === story.id ? said : (notes ?? ""));
 }
 
 function find({ file }: WorkerTaskFile, id: string): Story {

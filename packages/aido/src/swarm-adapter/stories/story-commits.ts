@@ -12,16 +12,30 @@ export function storyMessage(file: TaskFile, story: Story, ending: Ending): stri
   return `${subject}\n\nOf ${oneLine(file.metadata.title)}.\n\n${TRAILER}: ${story.id} ${ending} ${file.path}\n`;
 }
 
-/** Stories that commits of the branch complete: for task files that git ignores, and so are not part of the branch. */
-export async function completedOnBranch(
-  git: WorkerGit,
-  { base, tip, path }: { base: string; tip: string; path: string },
-): Promise<ReadonlySet<string>> {
+interface CommitRange {
+  readonly base: string;
+  readonly tip: string;
+}
+
+async function readTrailers(git: WorkerGit, { base, tip }: CommitRange): Promise<readonly string[]> {
   const format = `--format=%(trailers:key=${TRAILER},valueonly,unfold)`;
   const { stdout } = await git.run(["log", "--max-count=10000", format, `${base}..${tip}`, "--"]);
   const lines = stdout.toString("utf8").split("\n");
-  const done = lines
-    .map((line) => line.trim().split(" "))
+  return lines.map((line) => line.trim()).filter((line) => line !== "");
+}
+
+/** The branch has commits, and no worker made any of them. */
+export async function isSomebodyElses(git: WorkerGit, range: CommitRange): Promise<boolean> {
+  return range.base !== range.tip && (await readTrailers(git, range)).length === 0;
+}
+
+/** Stories that commits of the branch complete: for task files that git ignores, and so are not part of the branch. */
+export async function completedOnBranch(
+  git: WorkerGit,
+  { path, ...range }: CommitRange & { path: string },
+): Promise<ReadonlySet<string>> {
+  const done = (await readTrailers(git, range))
+    .map((line) => line.split(" "))
     .filter(([, ending, ...of]) => {
       return ending === "completed" && of.join(" ") === path;
     });

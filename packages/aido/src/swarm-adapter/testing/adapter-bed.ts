@@ -47,6 +47,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
   readonly onLine?: (line: string) => void;
+  /** Until then nobody reads what is told. */
+  readonly reader?: Promise<void>;
 }
 
 /** A repository with a task file at an origin that is reached by ssh, whose other end is this machine's git. */
@@ -112,6 +114,7 @@ export class AdapterBed implements Disposable {
       input: undefined,
       stdin: once(Buffer.from(line)),
       write: async (text) => {
+        await options.reader;
         stdout += text;
         options.onLine?.(text);
       },

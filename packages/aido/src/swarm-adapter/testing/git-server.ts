@@ -14,6 +14,8 @@ export interface GitServer extends AsyncDisposable {
   readonly origin: string;
   /** Whom git must trust. */
   readonly certificate: string;
+  /** What each request came with. */
+  readonly authorizations: readonly (string | undefined)[];
 }
 
 /** git's own HTTP backend behind https; only who has the password may read or write. */
@@ -38,9 +40,11 @@ export async function startGitServer(
   ];
   execFileSync("openssl", args, { stdio: "ignore" });
   const wanted = `Basic ${Buffer.from(`x-access-token:${password}`).toString("base64")}`;
+  const authorizations: (string | undefined)[] = [];
   const server = createServer(
     { key: readFileSync(key), cert: readFileSync(certificate) },
     (request, response) => {
+      authorizations.push(request.headers.authorization);
       if (request.headers.authorization !== wanted) {
         response.writeHead(401, { "www-authenticate": "Basic" }).end();
         return;
@@ -77,7 +81,8 @@ export async function startGitServer(
     },
   );
   const port = await listen(server, address);
-  return { origin: `https://${address}:${port}`, certificate, [Symbol.asyncDispose]: () => closed(server) };
+  const origin = `https://${address}:${port}`;
+  return { origin, certificate, authorizations, [Symbol.asyncDispose]: () => closed(server) };
 }
 
 export interface ForgeServer extends AsyncDisposable {

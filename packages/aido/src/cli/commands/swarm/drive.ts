@@ -1,7 +1,7 @@
 import { driveSwarm } from "../../../core/swarm/run/drive-swarm.ts";
-import type { SwarmDeps } from "../../../core/swarm/run/swarm-deps.ts";
-import type { SwarmDone } from "../../../core/swarm/run/swarm-event.ts";
 import type { CheckedProject } from "../../../core/swarm/start/check-project.ts";
+import type { SwarmDeps } from "../../../core/swarm/swarm-deps.ts";
+import type { SwarmDone } from "../../../core/swarm/swarm-event.ts";
 import { readWorkerLimits } from "../../../core/swarm/workers/worker-limits.ts";
 import type { CliContext } from "../../context.ts";
 import { note } from "../../output/print.ts";

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AidoError } from "@aido/sdk/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -82,15 +82,64 @@ test.each(["swarm", "swarm resume", "swarm status", "swarm stop", "swarm cleanup
 test("the driver's lock names the process that holds it, and goes with it", async () => {
   const directory = new SwarmDirectory(cli.bed.project);
   {
-    await using _lock = await takeDriverLock(directory, { pid: 4711, now: new Date() });
+    await using _lock = await takeDriverLock(directory, { pid: process.ppid, now: new Date() });
     await expect(takeDriverLock(directory, { pid: 1, now: new Date() })).rejects.toMatchObject({
       code: "SWARM_ACTIVE",
-      message: "Another aido runs this swarm already (process 4711)",
+      message: `Another aido runs this swarm already (process ${process.ppid})`,
     });
   }
   await using again = await takeDriverLock(directory, { pid: 1, now: new Date() });
   expect(again).toBeDefined();
 });
+
+test("whoever only looks at a swarm is waited for, and does not pass for its driver", async () => {
+  cli.task("a");
+  cli.workers.onStart = undefined;
+  const first = cli.start(["swarm"]);
+  await vi.waitFor(() => expect(cli.statuses()).toEqual(["a running"]), 10_000);
+  first.base.signals.send("SIGINT");
+  await first.ended;
+  const driver = join(cli.bed.project, ".aimi/swarm/driver.json");
+  const before = JSON.parse(readFileSync(driver, "utf8"));
+  expect(before).toMatchObject({ pid: process.pid, isOver: true });
+  const { follow } = cli.workers;
+  let look = () => {};
+  const looked = new Promise<void>((resolve) => {
+    look = resolve;
+  });
+  let isLooking = false;
+  cli.workers.follow = async function* (...args) {
+    isLooking = true;
+    await looked;
+    yield* follow.apply(cli.workers, args);
+  };
+  const status = cli.aido(["swarm", "status"]);
+  await vi.waitFor(() => expect(isLooking).toBe(true), 10_000);
+  expect(JSON.parse(readFileSync(driver, "utf8"))).toEqual(before);
+  cli.workers.follow = follow;
+  const resumed = cli.start(["swarm", "resume"]);
+  doAll(cli.workers.worker("aimi-swarm-a"));
+  // The other one has asked for the lock by then, or asks later: it gets it in both cases.
+  await vi.waitFor(() => expect(flockWaits(cli.bed.project)).toBe(true), 10_000);
+  look();
+  expect(await status).toMatchObject({ code: 0 });
+  expect(await resumed.ended, resumed.base.stderr.text).toBe(0);
+});
+
+/** Whether a process waits for the driver's lock: somebody's `flock` with a time limit has its file open. */
+function flockWaits(project: string): boolean {
+  const lock = realpathSync(join(project, ".aimi/swarm/driver.lock"));
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .some((pid) => {
+      try {
+        const isFlock = readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("flock\0");
+        return isFlock && readlinkSync(`/proc/${pid}/fd/3`) === lock;
+      } catch {
+        return false;
+      }
+    });
+}
 
 test("a swarm's own budgets and width hold for whoever resumes it", async () => {
   for (const name of ["a", "b"]) cli.task(name);

@@ -22,7 +22,7 @@ export async function swarmStatusTable(context: CliContext, flags: SwarmFlags): 
     await printWorkers(context, state);
     const swarm = new ProjectSwarm(context, { dir: flags.dir, signal });
     if (!state.containers.some(isActive)) return 0;
-    await using lock = await swarm.tryLock(signal);
+    await using lock = await swarm.lookLock(signal);
     if (lock !== undefined)
       await note(context, "Nobody follows this swarm: `aido swarm resume` goes on with it");
     return 0;

@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import { isAidoError } from "@aido/sdk/protocol";
-import { takeDriverLock } from "../../../core/swarm/records/driver-lock.ts";
+import { takeDriverLock, tryDriverLock } from "../../../core/swarm/records/driver-lock.ts";
 import { SwarmDirectory } from "../../../core/swarm/records/swarm-directory.ts";
 import { WorkerRecords } from "../../../core/swarm/records/worker-records.ts";
-import type { SwarmDeps } from "../../../core/swarm/run/swarm-deps.ts";
-import type { SwarmEvent } from "../../../core/swarm/run/swarm-event.ts";
 import { SwarmStateFile } from "../../../core/swarm/state/swarm-state-file.ts";
+import type { SwarmDeps } from "../../../core/swarm/swarm-deps.ts";
+import type { SwarmEvent } from "../../../core/swarm/swarm-event.ts";
 import type { TaskFile } from "../../../core/swarm/tasks/task-file.ts";
 import { readTaskFile } from "../../../core/swarm/tasks/task-files.ts";
 import { workerName } from "../../../core/swarm/workers/worker-name.ts";
@@ -46,7 +46,7 @@ export class ProjectSwarm {
     return lock;
   }
 
-  /** Undefined while another process drives the swarm. */
+  /** As `lock`, undefined while another process drives the swarm. */
   async tryLock(signal?: AbortSignal): Promise<AsyncDisposable | undefined> {
     try {
       return await this.lock(signal);
@@ -54,6 +54,11 @@ export class ProjectSwarm {
       if (isAidoError(thrown, "SWARM_ACTIVE")) return undefined;
       throw thrown;
     }
+  }
+
+  /** For whoever only looks, for a moment; undefined while anybody holds it. */
+  async lookLock(signal?: AbortSignal): Promise<AsyncDisposable | undefined> {
+    return await tryDriverLock(this.directory, { signal });
   }
 
   readonly readTask = async (path: string): Promise<TaskFile | undefined> =>

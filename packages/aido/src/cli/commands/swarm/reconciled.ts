@@ -1,8 +1,8 @@
 import { isAidoError } from "@aido/sdk/protocol";
-import { catchUp } from "../../../core/swarm/run/catch-up.ts";
+import { catchUp } from "../../../core/swarm/follow/catch-up.ts";
 import { reconcile } from "../../../core/swarm/run/reconcile.ts";
-import type { SwarmDeps } from "../../../core/swarm/run/swarm-deps.ts";
 import { isActive, NO_CONTAINER, type SwarmState } from "../../../core/swarm/state/swarm-state.ts";
+import type { SwarmDeps } from "../../../core/swarm/swarm-deps.ts";
 import type { CliContext } from "../../context.ts";
 import { warn } from "../../output/print.ts";
 import { ProjectSwarm } from "./open-swarm.ts";
@@ -38,7 +38,7 @@ async function makeTrue(
   const before = (await swarm.state.read()).containers.filter(({ status }) => status === "running");
   const after = await compare();
   // Where another process follows the workers, it keeps the state.
-  const lock = before.length === 0 ? undefined : await swarm.tryLock(signal);
+  const lock = before.length === 0 ? undefined : await swarm.lookLock(signal);
   if (lock === undefined) return after;
   try {
     const plan = readChoices(context, {}).planFor(undefined);

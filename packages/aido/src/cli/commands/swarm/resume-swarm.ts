@@ -37,7 +37,7 @@ export async function resumeSwarm(
         );
       const planFor = carried ? () => choices.planFor(undefined) : choices.planFor;
       const state = await swarm.withWorkers((deps) =>
-        prepareResume(deps, { named, planFor, readTask: swarm.readTask, signal }),
+        prepareResume(deps, { named, planFor, isCarried: carried, readTask: swarm.readTask, signal }),
       );
       const waiting = state.containers.filter(({ status }) => status === "pending");
       if (!state.containers.some(isActive)) {

@@ -1,5 +1,7 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { complete, doAll } from "../../../core/swarm/testing/swarm-bed.ts";
+import { complete, doAll, fail } from "../../../core/swarm/testing/swarm-bed.ts";
 import { FakeKeyboard } from "../../testing/fake-keyboard.ts";
 import { SwarmCli } from "../../testing/swarm-cli.ts";
 
@@ -138,6 +140,27 @@ test("S1-64 a swarm at work is refused, appended to, or ended by force", async (
   expect(cli.statuses()).toEqual(["a completed", "b completed", "c completed"]);
 });
 
+test("--append says when what was added still waits, and runs one that has ended once more", async () => {
+  cli.task("a");
+  cli.workers.onStart = undefined;
+  const { ended } = cli.start(["swarm", "--max", "1"]);
+  await vi.waitFor(() => expect(cli.statuses()).toEqual(["a running"]), 10_000);
+  cli.task("b");
+  expect(await cli.aido(["swarm", "--append", "--file", "b-tasks.json"])).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("where it waits until others have ended"),
+  });
+  fail(cli.workers.worker("aimi-swarm-a"), "AGENT_CRASH", "it fell over");
+  await vi.waitFor(() => expect(cli.statuses()).toEqual(["a failed", "b running"]), 10_000);
+  const again = cli.aido(["swarm", "--append", "--file", "a-tasks.json"]);
+  await vi.waitFor(() => expect(cli.statuses()).toContain("a pending"), 10_000);
+  cli.workers.onStart = doAll;
+  doAll(cli.workers.worker("aimi-swarm-b"));
+  expect(await again).toMatchObject({ code: 0 });
+  expect(await ended).toBe(0);
+  expect(cli.statuses()).toEqual(["b completed", "a completed"]);
+}, 30_000);
+
 test.each([
   [["--agent", "acp"], "needs the agent's program"],
   [["login"], "What is"],
@@ -167,6 +190,74 @@ test("task files that are done are left out; when all are, there is nothing to d
   cli.task("b");
   expect((await cli.aido(["swarm", "--all"])).stderr).toContain("a-tasks.json: all of its stories are done");
   expect(cli.statuses()).toEqual(["b completed"]);
+});
+
+test("a task file that was changed since its commit is warned of: its worker gets the committed one", async () => {
+  for (const name of ["a", "b", "c"]) cli.task(name);
+  cli.bed.user("add", ".aimi/tasks/a-tasks.json", ".aimi/tasks/b-tasks.json");
+  cli.bed.user("commit", "--quiet", "-m", "tasks");
+  cli.task("a", { branchName: "feat/other" });
+  const { code, stderr } = await cli.aido(["swarm", "--all"]);
+  expect(code).toBe(0);
+  expect(stderr).toContain(".aimi/tasks/a-tasks.json has changes that are not committed");
+  // One that git does not know is in the project's image, and so is one that is as it was committed.
+  expect(stderr).not.toMatch(/[bc]-tasks.json has changes/);
+});
+
+test("work that origin refused is in its container until it is gone on with or given up", async () => {
+  cli.task("a");
+  const problem = "The branch is not pushed, and its work is in the container alone: denied";
+  cli.workers.onStart = (worker) => {
+    worker.files = ["a commit"];
+    complete(worker, { status: "failed", errors: [problem] }, 1);
+  };
+  await cli.aido(["swarm"]);
+  const { containerId } = cli.workers.worker("aimi-swarm-a");
+  for (const argv of [["swarm"], ["swarm", "--append", "--all"]])
+    expect(await cli.aido(argv)).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("aido swarm resume a"),
+    });
+  expect(await cli.aido(["swarm", "resume", "--image", "other:1"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("its image and isolation stay"),
+  });
+  cli.workers.onStart = doAll;
+  expect((await cli.aido(["swarm", "resume"])).code).toBe(0);
+  expect(cli.workers.worker("aimi-swarm-a")).toMatchObject({ containerId, files: ["a commit"] });
+  expect(cli.onDisk().containers).toMatchObject([{ status: "completed", containerId }]);
+});
+
+test("--force asks workers to put their work away before it removes them", async () => {
+  cli.task("a");
+  cli.workers.onStart = undefined;
+  const { base, ended } = cli.start(["swarm"]);
+  await vi.waitFor(() => expect(cli.statuses()).toEqual(["a running"]), 10_000);
+  base.signals.send("SIGINT");
+  await ended;
+  const before = cli.workers.worker("aimi-swarm-a");
+  cli.workers.onStart = doAll;
+  expect((await cli.aido(["swarm", "--force"])).code).toBe(0);
+  expect(before.stops).toEqual([30_000]);
+});
+
+test("--detach leaves the swarm to a process with the same settings, for the workers that were asked for", async () => {
+  cli.task("a");
+  cli.workers.onStart = (worker) => worker.finish(1);
+  await cli.aido(["swarm"]);
+  cli.task("b");
+  const started: (readonly string[])[] = [];
+  const startInBackground = (argv: readonly string[]) => {
+    started.push(argv);
+    writeFileSync(join(cli.bed.project, ".aimi/swarm/driver.json"), JSON.stringify({ pid: 4242 }));
+    return { pid: 4242, isRunning: () => true };
+  };
+  const where = ["--data-dir", "/srv/data", "--config", "/srv/aido.yaml", "--driver", "docker"];
+  const argv = [...where, "swarm", "--append", "--file", "b-tasks.json", "--detach"];
+  expect(await cli.aido(argv, { startInBackground })).toMatchObject({ code: 0 });
+  const resume = ["swarm", "resume", "--dir", cli.bed.project, "--no-build"];
+  expect(started).toEqual([["--json", ...where, ...resume, "aimi-swarm-b"]]);
+  expect(cli.statuses()).toEqual(["a failed", "b pending"]);
 });
 
 test("--json tells events a line each, errors too", async () => {

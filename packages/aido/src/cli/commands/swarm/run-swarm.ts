@@ -1,11 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { AidoError } from "@aido/sdk/protocol";
-import type { SwarmDeps } from "../../../core/swarm/run/swarm-deps.ts";
 import { beginSwarm, findSwarm, newFiles, type SwarmMode } from "../../../core/swarm/start/begin-swarm.ts";
 import { checkBranches } from "../../../core/swarm/start/check-branches.ts";
 import { type CheckedProject, checkProject } from "../../../core/swarm/start/check-project.ts";
 import { chooseTaskFiles } from "../../../core/swarm/start/choose-task-files.ts";
-import { isActive, NO_CONTAINER, type SwarmState } from "../../../core/swarm/state/swarm-state.ts";
+import { findChanged } from "../../../core/swarm/start/find-changed.ts";
+import { refuseUnsaved } from "../../../core/swarm/start/refuse-unsaved.ts";
+import {
+  isActive,
+  NO_CONTAINER,
+  type SwarmContainer,
+  type SwarmState,
+} from "../../../core/swarm/state/swarm-state.ts";
+import type { SwarmDeps } from "../../../core/swarm/swarm-deps.ts";
 import type { TaskFile } from "../../../core/swarm/tasks/task-file.ts";
 import { SystemClock } from "../../../core/system-clock.ts";
 import type { CliContext } from "../../context.ts";
@@ -35,6 +42,7 @@ interface Prepared {
   readonly choices: SwarmChoices;
   readonly checked: CheckedProject;
   readonly image: string;
+  readonly files: readonly TaskFile[];
 }
 
 /** Task files to workers to branches. */
@@ -53,6 +61,7 @@ export async function runSwarm(
       const swarm = new ProjectSwarm(context, { dir: flags.dir, signal });
       const checked = await checkProject(swarm.project, { env: context.env, signal });
       const files = await chooseFiles(context, swarm, flags);
+      await warnOfChanged(context, swarm, files, signal);
       lock = await swarm.tryLock(signal);
       if (lock === undefined)
         return await joinOther(context, swarm, { files, mode, choices, checked, signal });
@@ -66,7 +75,7 @@ export async function runSwarm(
     if (flags.detach) {
       await lock?.[Symbol.asyncDispose]();
       lock = undefined;
-      return await detach(context, ready.swarm, choices);
+      return await detach(context, ready.swarm, ready);
     }
     return await ready.swarm.withWorkers((deps) => drive(context, deps, { ...ready, isResumed: false }));
   } finally {
@@ -108,6 +117,20 @@ async function chooseFiles(
   });
 }
 
+async function warnOfChanged(
+  context: CliContext,
+  swarm: ProjectSwarm,
+  files: readonly TaskFile[],
+  signal: AbortSignal,
+): Promise<void> {
+  const paths = files.map(({ path }) => path);
+  for (const path of await findChanged(swarm.project, paths, { env: context.env, signal }))
+    await warn(
+      context,
+      `${printable(path)} has changes that are not committed; its worker sees the version that is at origin. Commit and push it`,
+    );
+}
+
 interface Preparing {
   readonly swarm: ProjectSwarm;
   readonly choices: SwarmChoices;
@@ -123,6 +146,8 @@ async function prepare(context: CliContext, deps: SwarmDeps, preparing: Preparin
   const { swarm, choices, checked, mode, flags, signal } = preparing;
   const before = await findSwarm(deps, mode, signal);
   const files = mode === "append" ? await withoutActive(context, preparing.files, before) : preparing.files;
+  if (before !== undefined && mode !== "force")
+    await refuseUnsaved(deps, before, (entry) => mode === "new" || isOf(entry, files));
   checkBranches(files, { ...checked, entries: mode === "append" ? (before?.containers ?? []) : [] });
   const plan = choices.planFor(undefined);
   await deps.workers.checkRuntime(plan.isolation, signal);
@@ -133,9 +158,12 @@ async function prepare(context: CliContext, deps: SwarmDeps, preparing: Preparin
     plan.image ??
     (await findImage(context, { ...checked, project: swarm.project, build: flags.build ?? true, signal }));
   signal.throwIfAborted();
-  await beginSwarm(deps, { mode, files, plan, swarmId: randomUUID() });
-  return { swarm, choices, checked, image };
+  await beginSwarm(deps, { mode, files, plan, branches: checked, swarmId: randomUUID() });
+  return { swarm, choices, checked, image, files: preparing.files };
 }
+
+const isOf = ({ taskFilePath }: SwarmContainer, files: readonly TaskFile[]) =>
+  files.some(({ path }) => path === taskFilePath);
 
 async function withoutActive(
   context: CliContext,
@@ -172,18 +200,21 @@ async function joinOther(
   return await swarm.withWorkers(async (deps) => {
     const before = await swarm.state.read();
     const fresh = await withoutActive(context, files, before);
-    checkBranches(fresh, { ...checked, entries: before.containers });
+    await refuseUnsaved(deps, before, (entry) => isOf(entry, fresh));
     const plan = choices.planFor(undefined);
     await deps.workers.checkRuntime(plan.isolation, signal);
     if (fresh.length === 0) return 0;
-    await beginSwarm(deps, { mode, files: fresh, plan, swarmId: randomUUID() });
-    if (!(await isTakenUp(swarm, fresh, signal))) {
+    await beginSwarm(deps, { mode, files: fresh, plan, branches: checked, swarmId: randomUUID() });
+    const isTaken = await isTakenUp(swarm, fresh, signal);
+    await using lock = isTaken ? undefined : await swarm.lookLock(signal);
+    if (lock !== undefined) {
       await warn(context, "The other aido has ended meanwhile; `aido swarm resume` begins what was added");
       return 1;
     }
+    const more = isTaken ? "" : ", where it waits until others have ended";
     await note(
       context,
-      `Added ${fresh.length} to the swarm that another aido runs; see \`aido swarm status\``,
+      `Added ${fresh.length} to the swarm that another aido runs${more}; see \`aido swarm status\``,
     );
     return 0;
   });
@@ -192,7 +223,7 @@ async function joinOther(
 const TAKE_UP_MS = 5000;
 const LOOK_MS = 250;
 
-/** Whoever runs the swarm looks for new workers every few seconds, and keeps its lock as long as there are any. */
+/** Whoever runs the swarm looks for new workers every few seconds. False when none of these was begun by then, or nobody runs it. */
 async function isTakenUp(
   swarm: ProjectSwarm,
   files: readonly TaskFile[],
@@ -202,12 +233,12 @@ async function isTakenUp(
   const end = clock.now().getTime() + TAKE_UP_MS;
   while (clock.now().getTime() < end) {
     const { containers } = await swarm.state.read();
-    const added = containers.filter(({ taskFilePath }) => files.some(({ path }) => path === taskFilePath));
+    const added = containers.filter((entry) => isOf(entry, files));
     if (added.some(({ containerId, status }) => containerId !== NO_CONTAINER || status !== "pending"))
       return true;
-    await using lock = await swarm.tryLock(signal);
+    await using lock = await swarm.lookLock(signal);
     if (lock !== undefined) return false;
     await clock.sleep(LOOK_MS, signal);
   }
-  return true;
+  return false;
 }

@@ -1,7 +1,7 @@
 import { AidoError, ISOLATIONS, type Isolation } from "@aido/sdk/protocol";
+import type { Budgets } from "../../../core/swarm/follow/budgets.ts";
 import { WORKER_AGENTS, type WorkerAgent } from "../../../core/swarm/messages/adapter-environment.ts";
 import type { WorkerPlan } from "../../../core/swarm/records/worker-record.ts";
-import type { Budgets } from "../../../core/swarm/run/budgets.ts";
 import type { CliContext } from "../../context.ts";
 import { parseDuration } from "../../options/duration.ts";
 import { parseNumber } from "../../options/numbers.ts";

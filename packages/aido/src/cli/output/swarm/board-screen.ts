@@ -1,4 +1,4 @@
-import type { SwarmEvent } from "../../../core/swarm/run/swarm-event.ts";
+import type { SwarmEvent } from "../../../core/swarm/swarm-event.ts";
 import type { CliContext } from "../../context.ts";
 import { EMPTY_BOARD, nextBoard } from "./board.ts";
 import { renderBoard } from "./render-board.ts";

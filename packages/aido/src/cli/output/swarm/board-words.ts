@@ -1,4 +1,4 @@
-import type { WorkerState } from "../../../core/swarm/run/swarm-event.ts";
+import type { WorkerState } from "../../../core/swarm/swarm-event.ts";
 import type { StoryStatus } from "../../../core/swarm/tasks/task-file.ts";
 import { formatDuration } from "../format.ts";
 import type { BoardWorker } from "./board.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SwarmEvent } from "../../../core/swarm/run/swarm-event.ts";
+import type { SwarmEvent } from "../../../core/swarm/swarm-event.ts";
 import { ScriptedSwarm } from "../../testing/scripted-swarm.ts";
 import { type Board, EMPTY_BOARD, nextBoard } from "./board.ts";
 

@@ -1,4 +1,5 @@
 import { addChanged, findOverlaps, type Overlap } from "../../../core/swarm/merge/overlaps.ts";
+import type { WorkerUsage } from "../../../core/swarm/records/worker-record.ts";
 import type {
   StoryChanged,
   StoryInfo,
@@ -6,8 +7,7 @@ import type {
   WorkerAnnounced,
   WorkerChanged,
   WorkerState,
-  WorkerUsage,
-} from "../../../core/swarm/run/swarm-event.ts";
+} from "../../../core/swarm/swarm-event.ts";
 import { shortWorkerName } from "../../../core/swarm/workers/worker-name.ts";
 
 /** What is known of a swarm at one moment: all that a view of it shows. */

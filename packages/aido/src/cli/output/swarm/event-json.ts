@@ -1,4 +1,4 @@
-import type { SwarmEvent } from "../../../core/swarm/run/swarm-event.ts";
+import type { SwarmEvent } from "../../../core/swarm/swarm-event.ts";
 import { printableJson } from "../printable.ts";
 import { type Board, newOverlaps } from "./board.ts";
 

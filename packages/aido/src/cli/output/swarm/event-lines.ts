@@ -1,4 +1,4 @@
-import type { SwarmDone, SwarmEvent } from "../../../core/swarm/run/swarm-event.ts";
+import type { SwarmDone, SwarmEvent } from "../../../core/swarm/swarm-event.ts";
 import { shortWorkerName } from "../../../core/swarm/workers/worker-name.ts";
 import { type Board, type BoardWorker, isEnded, newOverlaps, textLines } from "./board.ts";
 import {

@@ -1,4 +1,4 @@
-import type { SwarmEvent } from "../../../core/swarm/run/swarm-event.ts";
+import type { SwarmEvent } from "../../../core/swarm/swarm-event.ts";
 import type { ByteSink } from "../byte-sink.ts";
 import { type Board, EMPTY_BOARD, nextBoard } from "./board.ts";
 import { LineQueue } from "./line-queue.ts";

@@ -1,4 +1,4 @@
-import type { SwarmEvent } from "../../../core/swarm/run/swarm-event.ts";
+import type { SwarmEvent } from "../../../core/swarm/swarm-event.ts";
 
 /** What people, or programs, see of a swarm that runs. */
 export interface SwarmView {

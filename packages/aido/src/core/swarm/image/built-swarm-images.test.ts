@@ -153,6 +153,29 @@ test("S1-18 where npm gives nothing in the build, Claude Code is fetched on this
   expect(await swarm.ensureBase()).toMatchObject({ rebuilt: false });
 });
 
+test("S1-15 what cannot be installed is told in the script's own words, with what a Dockerfile needs", async () => {
+  const { swarm, driver } = await makeImages();
+  using git = new GitBed({ "Cargo.lock": "version = 4\n" });
+  await swarm.ensureBase();
+  const log = [
+    "Step 4/6 : RUN",
+    "aimi: cargo 1.63.0 does not know version 4",
+    "aimi: A Dockerfile can:",
+    "aimi: FROM aimi-sandbox:base",
+    "Removing intermediate container",
+  ].join("\n");
+  const failure = new AidoError("IMAGE_BUILD_FAILED", "The build failed: code 3", { details: { log } });
+  driver.images.build = () => Promise.reject(failure);
+  await expect(swarm.ensureProject({ project: git.project })).rejects.toMatchObject({
+    code: "IMAGE_BUILD_FAILED",
+    message: expect.stringMatching(
+      /^aimi-sandbox-\S+ cannot be made: cargo 1\.63\.0 does not know version 4$/,
+    ),
+    hint: "A Dockerfile can:\nFROM aimi-sandbox:base",
+    details: { log },
+  });
+});
+
 test("S1-17 without a registry the error says how the base is made without one", async () => {
   const { swarm, driver } = await makeImages();
   driver.ensureImage = () => Promise.reject(new AidoError("IMAGE_PULL_FAILED", "no route"));

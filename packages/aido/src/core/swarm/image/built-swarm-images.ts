@@ -34,6 +34,7 @@ type Build = Pick<ImageBuild, "tag" | "dockerfile" | "dockerfilePath" | "files" 
 type Told = Pick<BaseRequest, "onProgress" | "signal">;
 
 const SHOWN_LEFT_OUT = 20;
+const TOLD = /^aimi: (.*)$/;
 /** The command of the base's Dockerfile that npm takes part in. */
 const CLAUDE_STEP = /install-claude/;
 
@@ -180,7 +181,7 @@ export class BuiltSwarmImages implements SwarmImages {
       }
       return image;
     } catch (thrown) {
-      if (!late.aborted || signal?.aborted === true) throw thrown;
+      if (!late.aborted || signal?.aborted === true) throw explained(build.tag, thrown);
       throw new AidoError(
         "IMAGE_BUILD_FAILED",
         `Making ${build.tag} took longer than ${timeoutMs / 1000} s and was ended`,
@@ -196,6 +197,19 @@ export class BuiltSwarmImages implements SwarmImages {
       hint: "Use Docker for that: add `--driver docker`.",
     });
   }
+}
+
+/** What the base's own scripts tell of a failure says more than that a command failed. */
+function explained(tag: string, thrown: unknown): unknown {
+  if (!isAidoError(thrown, "IMAGE_BUILD_FAILED")) return thrown;
+  const lines = String(thrown.details["log"] ?? "").split("\n");
+  const [problem, ...more] = lines.flatMap((line) => TOLD.exec(line)?.[1] ?? []);
+  if (problem === undefined) return thrown;
+  return new AidoError(thrown.code, `${tag} cannot be made: ${problem}`, {
+    hint: more.join("\n"),
+    details: thrown.details,
+    cause: thrown,
+  });
 }
 
 function toGround(label: string | undefined): BaseGround {

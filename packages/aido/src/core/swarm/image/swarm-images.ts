@@ -50,11 +50,3 @@ export interface EnsuredProject extends EnsuredImage {
   /** Files of the project that were left out, such as links that lead out of it; the first few. */
   readonly leftOut: readonly string[];
 }
-
-/** Makes the project's image unless it is there and up to date. */
-export async function ensureProjectImage({
-  images,
-  ...request
-}: ProjectRequest & { readonly images: Pick<SwarmImages, "ensureProject"> }): Promise<EnsuredProject> {
-  return await images.ensureProject(request);
-}

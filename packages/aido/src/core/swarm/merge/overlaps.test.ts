@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addChanged, findOverlaps, parseFilesReport } from "./overlaps.ts";
+import { addChanged, findOverlaps } from "./overlaps.ts";
 
 test("files that several workers change are told by path, with the workers", () => {
   const changed = new Map([
@@ -12,22 +12,6 @@ test("files that several workers change are told by path, with the workers", () 
     { path: "src/app.ts", workers: ["about", "cart", "login"] },
   ]);
   expect(findOverlaps(new Map())).toEqual([]);
-});
-
-test("a report is what begins with files; what is not a path in it is left out", () => {
-  expect(parseFilesReport('files {"changed":["a","b/c"]}')).toEqual(["a", "b/c"]);
-  expect(
-    parseFilesReport(`files {"changed":["ok",1,null,"","/etc/x","a\\u0000b","${"x".repeat(1001)}"]}`),
-  ).toEqual(["ok"]);
-  for (const other of [
-    "files",
-    "files {",
-    "files null",
-    "files {}",
-    'files {"changed":"a"}',
-    "working on files",
-  ])
-    expect(parseFilesReport(other)).toBeUndefined();
 });
 
 test("reports add up, to a limit", () => {

@@ -6,24 +6,6 @@ export interface Overlap {
 }
 
 const MOST_FILES = 10_000;
-const LONGEST_PATH = 1_000;
-const REPORT = "files ";
-
-/**
- * The paths of a worker's `files {"changed":[…]}`; undefined when the output is something else. A worker may write anything:
- * what is not a path is left out.
- */
-export function parseFilesReport(output: string): string[] | undefined {
-  if (!output.startsWith(REPORT)) return undefined;
-  let value: { changed?: unknown } | null;
-  try {
-    value = JSON.parse(output.slice(REPORT.length));
-  } catch {
-    return undefined;
-  }
-  const changed = value?.changed;
-  return Array.isArray(changed) ? changed.filter(isPath) : undefined;
-}
 
 /** Adds to what a worker has changed so far. A report may be split over several messages, so none takes anything away. */
 export function addChanged(before: ReadonlySet<string>, paths: readonly string[]): ReadonlySet<string> {
@@ -45,14 +27,4 @@ export function findOverlaps(changed: ReadonlyMap<string, ReadonlySet<string>>):
     .filter(([, workers]) => workers.length > 1)
     .map(([path, workers]) => ({ path, workers: workers.sort() }))
     .sort((one, other) => (one.path < other.path ? -1 : 1));
-}
-
-function isPath(value: unknown): value is string {
-  return (
-    typeof value === "string" &&
-    value !== "" &&
-    value.length <= LONGEST_PATH &&
-    !value.includes("\0") &&
-    !value.startsWith("/")
-  );
 }

@@ -2,7 +2,6 @@ import { type AidoError, isAidoError } from "@aido/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { MAX_MESSAGE_BYTES, STANDARD_ERROR_CODES, type SwarmMessage } from "./message.ts";
 import { formatMessage, parseMessage } from "./parse-message.ts";
-import { workerOutcome } from "./worker-outcome.ts";
 
 const ENVELOPE = {
   timestamp: "2026-01-05T10:00:00.000Z",
@@ -165,17 +164,6 @@ describe("S1-30 payloads", () => {
       envVars: {},
     });
   });
-});
-
-test("a worker completed only when its last message and its exit code both say so", () => {
-  const last = (status: string) => parseMessage(message("completion", { status })) as never;
-  expect(workerOutcome(0, last("completed"))).toBe("completed");
-  expect(workerOutcome(1, last("completed"))).toBe("failed");
-  expect(workerOutcome(undefined, last("completed"))).toBe("failed");
-  expect(workerOutcome(0, last("failed"))).toBe("failed");
-  expect(workerOutcome(130, last("stopped"))).toBe("stopped");
-  expect(workerOutcome(0, parseMessage(message("error")) as never)).toBe("failed");
-  expect(workerOutcome(0, undefined)).toBe("failed");
 });
 
 function failure(line: string | Uint8Array): AidoError {

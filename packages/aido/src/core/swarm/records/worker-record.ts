@@ -2,7 +2,6 @@ import type { Isolation } from "@aido/sdk/protocol";
 import { addChanged } from "../merge/overlaps.ts";
 import type { AdapterOptions } from "../messages/adapter-environment.ts";
 import type { Completion, ErrorMessage, WorkerMessage } from "../messages/message.ts";
-import type { WorkerUsage } from "../run/swarm-event.ts";
 import { NO_CONTAINER, type StoryProgress, type SwarmContainer } from "../state/swarm-state.ts";
 import type { StoryStatus } from "../tasks/task-file.ts";
 
@@ -18,6 +17,13 @@ export interface WorkerPlan {
   readonly silenceMs: number;
 }
 
+/** The agent's own count of what a worker used so far. */
+export interface WorkerUsage {
+  readonly turns: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
 /** What is known of a worker beyond its entry in the state. All but the plan can be read again from its output. */
 export interface WorkerRecord {
   readonly swarmId: string;
@@ -31,11 +37,16 @@ export interface WorkerRecord {
   readonly stderrOffset: number;
   readonly stories: Readonly<Record<string, StoryStatus>>;
   readonly usage: WorkerUsage;
-  /** Of containers that it had before: a swarm's budget counts them too. */
+  /** How long it has worked in this container, as far as anybody saw. */
+  readonly seconds?: number | undefined;
+  /** In containers that it had before, or before it was begun anew: budgets count them too. */
   readonly usedBefore: WorkerUsage;
+  readonly secondsBefore?: number | undefined;
   readonly changedFiles: readonly string[];
   readonly lastLines: readonly string[];
   readonly last?: Completion["payload"] | ErrorMessage["payload"] | undefined;
+  /** The container that it had has work that origin lacks: until it has completed it goes on in it, and is not given a new one. */
+  readonly isKept?: boolean | undefined;
   /** Why it ended as it did, where its last message does not say. */
   readonly reason?: string | undefined;
 }
@@ -43,12 +54,7 @@ export interface WorkerRecord {
 export const NO_USAGE: WorkerUsage = { turns: 0, inputTokens: 0, outputTokens: 0 };
 const LAST_LINES = 20;
 
-export function newRecord(
-  swarmId: string,
-  worker: string,
-  plan: WorkerPlan,
-  usedBefore: WorkerUsage = NO_USAGE,
-): WorkerRecord {
+export function newRecord(swarmId: string, worker: string, plan: WorkerPlan): WorkerRecord {
   return {
     swarmId,
     worker,
@@ -57,7 +63,7 @@ export function newRecord(
     stderrOffset: 0,
     stories: {},
     usage: NO_USAGE,
-    usedBefore,
+    usedBefore: NO_USAGE,
     changedFiles: [],
     lastLines: [],
   };
@@ -65,7 +71,28 @@ export function newRecord(
 
 /** The same worker with nothing done yet, for another container. */
 export function beginAnew(record: WorkerRecord): WorkerRecord {
-  return newRecord(record.swarmId, record.worker, record.plan, addUsage(record.usedBefore, record.usage));
+  return {
+    ...newRecord(record.swarmId, record.worker, record.plan),
+    usedBefore: addUsage(record.usedBefore, record.usage),
+    secondsBefore: (record.secondsBefore ?? 0) + (record.seconds ?? 0),
+  };
+}
+
+/** How adapters say it, whatever else they say. */
+const NOT_PUSHED = "The branch is not pushed";
+
+/** Whether origin has all that a worker did, by its own last word. Without one, only what was never begun has nothing to lose. */
+export function isAllAtOrigin({
+  last,
+  isKept,
+  startedAt,
+  stdoutOffset,
+  stderrOffset,
+}: WorkerRecord): boolean {
+  if (isKept) return false;
+  if (last === undefined) return startedAt === undefined && stdoutOffset + stderrOffset === 0;
+  const said = "errors" in last ? last.errors : [last.message];
+  return !said.some((text) => text.includes(NOT_PUSHED));
 }
 
 /** What is known of an entry's very container; of a lost record, or of one for another container, only the plan is left. */

@@ -42,6 +42,7 @@ function isRecordShaped(value: unknown): value is WorkerRecord {
       (record.plan.agent.argv ?? []).every(isText) &&
       record.plan.envNames.every(isText) &&
       [record.plan.silenceMs, record.stdoutOffset, record.stderrOffset].every(isCount) &&
+      [record.seconds ?? 0, record.secondsBefore ?? 0].every(isCount) &&
       Object.values(record.stories).every((status) => STORY_STATUSES.includes(status)) &&
       [record.usage, record.usedBefore].every((usage) =>
         [usage.turns, usage.inputTokens, usage.outputTokens].every(isCount),

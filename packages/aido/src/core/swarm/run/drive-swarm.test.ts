@@ -160,7 +160,18 @@ test.each<[string, (worker: Parameters<typeof complete>[0]) => void, string, str
     "stopped",
     "budget",
   ],
-  ["out of memory", (worker) => worker.finish(137, { outOfMemory: true }), "failed", "ran out of memory"],
+  [
+    "out of memory",
+    (worker) => worker.finish(137, { outOfMemory: true }),
+    "failed",
+    "CONTAINER_OOM: It ran out of memory",
+  ],
+  [
+    "the end of its container's time",
+    (worker) => worker.finish(143, { signal: "SIGTERM", timedOut: true }),
+    "failed",
+    "CONTAINER_TIMEOUT: The time of its container is over",
+  ],
   ["a lost container", (worker) => worker.finish(undefined), "failed", "was lost"],
 ])("S1-29 S1-30 S1-34 %s ends a worker with a reason", async (_, play, status, reason) => {
   using bed = new SwarmBed();
@@ -213,23 +224,31 @@ test("a lost record is made again from the worker's output", async () => {
   expect(bed.entry("a")).toMatchObject({ status: "completed", storyProgress: { completed: 1 } });
 });
 
-test("an engine that does not answer for a while says nothing about a worker", async () => {
+test("a worker that has ended and is added again while the swarm runs is announced and run anew", async () => {
   using bed = new SwarmBed(new FastClock());
-  await bed.begin(await bed.tasks("a"));
-  const { follow } = bed.workers;
-  let failures = 3;
-  bed.workers.follow = async function* (...args) {
-    if (failures > 0) {
-      failures -= 1;
-      const { AidoError } = await import("@aido/sdk/protocol");
-      throw new AidoError("RUNTIME_UNAVAILABLE", "The engine does not answer");
-    }
-    yield* follow.apply(bed.workers, args);
+  const files = await bed.tasks("a", "b");
+  await bed.begin(files);
+  let starts = 0;
+  bed.workers.onStart = (worker) => {
+    if (!worker.request.name.endsWith("-a")) return;
+    starts += 1;
+    story(worker, "US-001", "in_progress", { usage: { turns: 3, inputTokens: 0, outputTokens: 0 } });
+    if (starts === 1) fail(worker, "AGENT_CRASH", "it fell over");
+    else doAll(worker);
   };
-  bed.workers.onStart = doAll;
-  await bed.drive();
-  expect(bed.statuses()).toEqual({ a: "completed" });
-  expect(bed.warnings()).toEqual(["The engine does not answer; trying again"]);
+  const driven = bed.drive({ budgets: { maxTurns: 7 } });
+  await vi.waitFor(() => expect(bed.statuses()).toEqual({ a: "failed", b: "running" }), WAIT);
+  await bed.begin(files.slice(0, 1), { mode: "append" });
+  await vi.waitFor(() => expect(bed.statuses()).toEqual({ b: "running", a: "completed" }), WAIT);
+  expect(bed.told("worker").map(({ worker }) => worker.slice(-1))).toEqual(["a", "b", "a"]);
+  // What it used before it was added again is used all the same.
+  bed.worker("b").onStop = () => complete(bed.worker("b"), { status: "stopped" }, 130);
+  story(bed.worker("b"), "US-001", "in_progress", { usage: { turns: 1, inputTokens: 0, outputTokens: 0 } });
+  const { results } = await driven;
+  expect(results.map(({ worker, state, errors }) => [worker.slice(-1), state, errors])).toEqual([
+    ["b", "stopped", []],
+    ["a", "completed", []],
+  ]);
 });
 
 test("a worker that is added while the swarm runs is taken up, and one that was stopped before its turn is not", async () => {

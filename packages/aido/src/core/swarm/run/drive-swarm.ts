@@ -1,11 +1,17 @@
 import { toAidoError } from "@aido/sdk/protocol";
-import { addUsage, NO_USAGE, type WorkerPlan, type WorkerRecord } from "../records/worker-record.ts";
+import { type Budgets, usedUp } from "../follow/budgets.ts";
+import { WorkerDriver } from "../follow/drive-worker.ts";
+import {
+  addUsage,
+  NO_USAGE,
+  type WorkerPlan,
+  type WorkerRecord,
+  type WorkerUsage,
+} from "../records/worker-record.ts";
 import { isActive, type SwarmContainer, type SwarmState } from "../state/swarm-state.ts";
+import type { SwarmDeps, WorkerSurroundings } from "../swarm-deps.ts";
+import type { SwarmDone, SwarmEvent, WorkerResult } from "../swarm-event.ts";
 import type { TaskFile } from "../tasks/task-file.ts";
-import { type Budgets, usedUp } from "./budgets.ts";
-import { WorkerDriver } from "./drive-worker.ts";
-import type { SwarmDeps, WorkerSurroundings } from "./swarm-deps.ts";
-import type { SwarmDone, SwarmEvent, WorkerResult } from "./swarm-event.ts";
 
 /** How often others' changes of the state are looked for: workers that were added, and pending ones that were stopped. */
 const LOOK_MS = 2000;
@@ -41,7 +47,9 @@ class SwarmDriver {
   readonly #drivers = new Map<string, WorkerDriver>();
   readonly #active = new Map<string, Promise<void>>();
   readonly #results = new Map<string, WorkerResult>();
-  readonly #records = new Map<string, WorkerRecord | undefined>();
+  readonly #known = new Map<string, { createdAt: string; record: WorkerRecord | undefined }>();
+  /** By workers that were added again since. */
+  #usedBefore = NO_USAGE;
   #halted: string | undefined;
   #wake = () => {};
   #saidSeconds = 0;
@@ -81,7 +89,8 @@ class SwarmDriver {
   /** Goes on with what runs, and begins what waits as far as there is room. */
   async #takeUp(state: SwarmState, signal: AbortSignal): Promise<void> {
     for (const entry of state.containers) {
-      if (!this.#records.has(entry.containerName)) await this.#announce(state.swarmId, entry);
+      this.#forgetReplaced(entry);
+      if (!this.#known.has(entry.containerName)) await this.#announce(state.swarmId, entry);
     }
     // What was used before may be all there is.
     this.#checkBudgets();
@@ -95,11 +104,21 @@ class SwarmDriver {
     }
   }
 
+  /** Of a worker that has ended and was added again nothing holds any more but what it used. */
+  #forgetReplaced({ containerName: name, createdAt }: SwarmContainer): void {
+    const known = this.#known.get(name);
+    if (known === undefined || known.createdAt === createdAt || this.#active.has(name)) return;
+    this.#usedBefore = addUsage(this.#usedBefore, this.#usageOf(name));
+    this.#known.delete(name);
+    this.#drivers.delete(name);
+    this.#results.delete(name);
+  }
+
   async #announce(swarmId: string, entry: SwarmContainer): Promise<void> {
     const { clock, emit, records } = this.#deps;
     const { containerName: worker, taskFilePath, branchName } = entry;
     const record = await records.read(swarmId, worker);
-    this.#records.set(worker, record);
+    this.#known.set(worker, { createdAt: entry.createdAt, record });
     const file = await this.#run.readTask(taskFilePath);
     emit({
       type: "worker",
@@ -125,7 +144,7 @@ class SwarmDriver {
     const driver = new WorkerDriver(this.#deps, {
       swarmId,
       entry,
-      record: this.#records.get(name),
+      record: this.#known.get(name)?.record,
       plan: this.#run.plan,
       file: await this.#run.readTask(entry.taskFilePath),
       surroundings: this.#run.surroundings,
@@ -155,16 +174,21 @@ class SwarmDriver {
 
   #checkBudgets(): void {
     if (this.#halted !== undefined) return;
-    const records = [...this.#records].filter(([name]) => !this.#drivers.has(name));
-    const used = [
-      ...[...this.#drivers.values()].map((driver) => driver.usage),
-      ...records.map(([, record]) => addUsage(record?.usage ?? NO_USAGE, record?.usedBefore ?? NO_USAGE)),
-    ].reduce(addUsage, NO_USAGE);
+    const used = [...this.#known.keys()]
+      .map((name) => this.#usageOf(name))
+      .reduce(addUsage, this.#usedBefore);
     const reason = usedUp(this.#run.budgets, used, this.#seconds());
     if (reason === undefined) return;
     this.#halted = `The swarm's budget is used up: ${reason}`;
     this.#warn(`${this.#halted}; its workers are stopped`);
     for (const driver of this.#drivers.values()) driver.stop({ status: "stopped", reason: this.#halted });
+  }
+
+  /** With what its earlier containers used. */
+  #usageOf(name: string): WorkerUsage {
+    const record = this.#known.get(name)?.record;
+    const read = addUsage(record?.usage ?? NO_USAGE, record?.usedBefore ?? NO_USAGE);
+    return this.#drivers.get(name)?.usage ?? read;
   }
 
   #warn(message: string): void {
@@ -189,7 +213,7 @@ class SwarmDriver {
 
   #resultOf(entry: SwarmContainer): WorkerResult {
     const { containerName: worker, taskFilePath: taskFile, branchName: branch, prUrl } = entry;
-    const record = this.#records.get(worker);
+    const record = this.#known.get(worker)?.record;
     const known = this.#results.get(worker) ?? this.#drivers.get(worker)?.result();
     if (known !== undefined) return known;
     const errors = record?.reason === undefined ? [] : [record.reason];

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import type { SwarmDeps } from "../swarm-deps.ts";
 import { doAll, MemoryState, SwarmBed, story } from "../testing/swarm-bed.ts";
 import { driveSwarm } from "./drive-swarm.ts";
 import { prepareResume } from "./prepare-resume.ts";
-import type { SwarmDeps } from "./swarm-deps.ts";
 
 /** Of a process that is killed nothing comes any more: whatever it waits for never answers. */
 const never = new Promise<never>(() => undefined);
@@ -36,6 +36,7 @@ function mortal(deps: SwarmDeps, dieAt: { call: number; when: "before" | "after"
     workers: {
       checkRuntime: (...args) => step(() => workers.checkRuntime(...args)),
       create: (...args) => step(() => workers.create(...args)),
+      restart: (...args) => step(() => workers.restart(...args)),
       status: (...args) => step(() => workers.status(...args)),
       list: (...args) => step(() => workers.list(...args)),
       remove: (...args) => step(() => workers.remove(...args)),

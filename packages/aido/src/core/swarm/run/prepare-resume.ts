@@ -1,10 +1,17 @@
-import { beginAnew, countStories, newRecord, type WorkerPlan } from "../records/worker-record.ts";
+import { AidoError } from "@aido/sdk/protocol";
+import { catchUp } from "../follow/catch-up.ts";
+import {
+  beginAnew,
+  countStories,
+  isAllAtOrigin,
+  newRecord,
+  type WorkerPlan,
+} from "../records/worker-record.ts";
 import { findContainer, updateContainer } from "../state/change-state.ts";
 import { isActive, NO_CONTAINER, type SwarmContainer, type SwarmState } from "../state/swarm-state.ts";
+import type { SwarmDeps } from "../swarm-deps.ts";
 import type { TaskFile } from "../tasks/task-file.ts";
-import { catchUp } from "./catch-up.ts";
 import { reconcile } from "./reconcile.ts";
-import type { SwarmDeps } from "./swarm-deps.ts";
 
 const READ_LIMIT_MS = 30_000;
 
@@ -13,6 +20,8 @@ export interface Resumption {
   readonly named: readonly string[];
   /** How a worker is to be run from now on; `before` is how it was. */
   readonly planFor: (before: WorkerPlan | undefined) => WorkerPlan;
+  /** The repository brings the records along: none is believed, and workers are given new containers. */
+  readonly isCarried?: boolean | undefined;
   readonly readTask: (path: string) => Promise<TaskFile | undefined>;
   readonly signal?: AbortSignal | undefined;
 }
@@ -26,13 +35,11 @@ export async function prepareResume(deps: SwarmDeps, resumption: Resumption): Pr
   const { named, signal } = resumption;
   const before = await file.read();
   for (const name of named) findContainer(before, name);
+  // First: what a worker said last goes into its entry with its end, so that a process killed in between loses none of it.
+  for (const entry of before.containers)
+    if (entry.status !== "completed" && entry.containerId !== NO_CONTAINER)
+      await readRest(deps, before.swarmId, entry, resumption);
   await file.update((state) => reconcile(state, { workers, now: clock.now(), signal }));
-  const after = await file.read();
-  for (const entry of before.containers.filter(isActive)) {
-    const now = after.containers.find(({ containerName }) => containerName === entry.containerName);
-    if (now?.status === "completed" || now?.status === "failed")
-      await readRest(deps, before.swarmId, now, resumption);
-  }
   for (const entry of (await file.read()).containers) {
     const isChosen = named.length === 0 || named.includes(entry.containerName) || isActive(entry);
     if (isChosen && entry.status !== "completed") await makeReady(deps, before.swarmId, entry, resumption);
@@ -40,15 +47,17 @@ export async function prepareResume(deps: SwarmDeps, resumption: Resumption): Pr
   return await file.read();
 }
 
-/** It ended while nobody looked: what it said last is still to be read. */
+/** Of one that ended while nobody looked: what it said last is still to be read. */
 async function readRest(
   deps: SwarmDeps,
   swarmId: string,
   entry: SwarmContainer,
   { planFor, readTask, signal }: Resumption,
 ): Promise<void> {
-  const { exists } = await deps.workers.status(entry.containerName, signal);
-  if (!exists) return;
+  const { containerName: name } = entry;
+  if (!isActive(entry) && (await deps.records.read(swarmId, name))?.last !== undefined) return;
+  const { swarmState } = await deps.workers.status(name, signal);
+  if (swarmState !== "completed" && swarmState !== "failed") return;
   const file = await readTask(entry.taskFilePath);
   await catchUp(deps, { swarmId, entry, plan: planFor(undefined), file, limitMs: READ_LIMIT_MS, signal });
 }
@@ -57,13 +66,15 @@ async function makeReady(
   { records, workers, state, clock }: SwarmDeps,
   swarmId: string,
   entry: SwarmContainer,
-  { planFor, readTask, signal }: Resumption,
+  { planFor, isCarried = false, readTask, signal }: Resumption,
 ): Promise<void> {
   const name = entry.containerName;
   const known = await records.read(swarmId, name);
   const plan = planFor(known?.plan);
-  const record = known === undefined ? newRecord(swarmId, name, plan) : { ...known, plan };
+  const wasKept = !isCarried && known?.isKept;
+  const record = known === undefined ? newRecord(swarmId, name, plan) : { ...known, plan, isKept: wasKept };
   if (isActive(entry)) {
+    if (wasKept) refuseOther(name, known.plan, plan);
     // A lost record stays lost: from where to read on is not to be guessed.
     if (known !== undefined || entry.containerId === NO_CONTAINER) await records.write(record);
     return;
@@ -74,24 +85,36 @@ async function makeReady(
     await state.update((before) => updateContainer(before, name, { status: "running" }, clock.now()));
     return;
   }
-  await workers.remove(name);
+  const isKept = !isCarried && exists && (known === undefined || !isAllAtOrigin(known));
+  if (isKept) refuseOther(name, known?.plan ?? plan, plan);
+  else await workers.remove(name);
   // In this order: a record that has begun anew belongs to no container, which harms nothing when the entry still has one.
-  await records.write(beginAnew(record));
+  await records.write({ ...beginAnew(record), ...(isKept ? { isKept } : {}) });
   const file = await readTask(entry.taskFilePath);
+  const changes = {
+    status: "pending",
+    containerId: NO_CONTAINER,
+    prUrl: null,
+    acpPid: null,
+    ...(file === undefined ? {} : { storyProgress: countStories(file.stories.map(({ status }) => status)) }),
+  } as const;
   await state.update((before) =>
-    updateContainer(
-      before,
-      name,
-      {
-        status: "pending",
-        containerId: NO_CONTAINER,
-        prUrl: null,
-        acpPid: null,
-        ...(file === undefined
-          ? {}
-          : { storyProgress: countStories(file.stories.map(({ status }) => status)) }),
-      },
-      clock.now(),
-    ),
+    // Somebody may have cleaned it up meanwhile.
+    before.containers.some(({ containerName }) => containerName === name)
+      ? updateContainer(before, name, changes, clock.now())
+      : before,
+  );
+}
+
+/** Its work is in a container that was made as it was made. */
+function refuseOther(name: string, before: WorkerPlan, now: WorkerPlan): void {
+  if (before.image === now.image && before.isolation === now.isolation) return;
+  throw new AidoError(
+    "VALIDATION_ERROR",
+    `${name} goes on in its container, which may have work that origin has not: its image and isolation stay`,
+    {
+      hint: `Leave --image and --isolation away, or give that work up with \`aido sandbox-manager remove ${name}\`.`,
+      details: { worker: name },
+    },
   );
 }

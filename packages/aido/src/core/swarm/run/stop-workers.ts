@@ -1,7 +1,7 @@
 import { toAidoError } from "@aido/sdk/protocol";
 import { findContainer, updateContainer } from "../state/change-state.ts";
 import { isActive, NO_CONTAINER, type SwarmContainer } from "../state/swarm-state.ts";
-import type { SwarmDeps } from "./swarm-deps.ts";
+import type { SwarmDeps } from "../swarm-deps.ts";
 
 export interface StoppedWorker {
   readonly worker: string;

@@ -1,6 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { FastClock } from "../testing/fast-clock.ts";
-import { complete, doAll, PLAN, SwarmBed, story } from "../testing/swarm-bed.ts";
+import { complete, doAll, fail, PLAN, SwarmBed, story } from "../testing/swarm-bed.ts";
+
+const WAIT = { timeout: 15_000, interval: 5 };
 
 test("a worker that says nothing is warned about, then stopped", async () => {
   using bed = new SwarmBed(new FastClock());
@@ -34,6 +36,44 @@ test("a worker that goes beyond its time or its tokens is stopped by the host wh
     expect(reasons.join()).toContain(part);
   }
   expect(results.length).toBe(3);
+});
+
+test("a worker that is begun anew has what is left of its budgets, and none when they are used up", async () => {
+  using bed = new SwarmBed(new FastClock());
+  const agent = { agent: "claude", maxSeconds: 600, maxTokens: 1000, maxTurns: 9 } as const;
+  const before = { ...PLAN, agent };
+  await bed.begin(await bed.tasks("a"), { plan: before });
+  const usage = { turns: 4, inputTokens: 500, outputTokens: 100 };
+  bed.workers.onStart = (worker) => story(worker, "US-001", "in_progress", { usage });
+  const driven = bed.drive();
+  const worked = async () =>
+    (await bed.records.read(bed.onDisk().swarmId, "aimi-swarm-a"))?.seconds ?? Number.NaN;
+  await vi.waitFor(async () => expect(await worked()).toBeGreaterThan(10), WAIT);
+  fail(bed.worker("a"), "AGENT_CRASH", "it fell over");
+  await driven;
+  const seconds = await worked();
+  await bed.resume();
+  bed.workers.onStart = (worker) => {
+    story(worker, "US-001", "in_progress", { usage });
+    fail(worker, "AGENT_CRASH", "it fell over");
+  };
+  await bed.drive();
+  expect(bed.worker("a").started?.env).toMatchObject({
+    AIMI_MAX_TURNS: "5",
+    AIMI_MAX_TOKENS: "400",
+    AIMI_MAX_SECONDS: String(600 - seconds),
+  });
+  await bed.resume();
+  const { results } = await bed.drive();
+  expect(results).toMatchObject([
+    { state: "stopped", errors: ["Its budget is used up: 1200 of 1000 tokens are used"] },
+  ]);
+  // With a larger one it goes on.
+  bed.workers.onStart = doAll;
+  await bed.resume({ planFor: () => ({ ...before, agent: { ...agent, maxTokens: 5000 } }) });
+  await bed.drive();
+  expect(bed.worker("a").started?.env).toMatchObject({ AIMI_MAX_TURNS: "1", AIMI_MAX_TOKENS: "3800" });
+  expect(bed.statuses()).toEqual({ a: "completed" });
 });
 
 test("a worker that does not end when stopped is taken away", async () => {

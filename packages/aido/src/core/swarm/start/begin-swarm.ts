@@ -2,12 +2,16 @@ import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import { newRecord, type WorkerPlan } from "../records/worker-record.ts";
 import { cleanUpSwarm } from "../run/cleanup-swarm.ts";
 import { reconcile } from "../run/reconcile.ts";
-import type { SwarmDeps } from "../run/swarm-deps.ts";
+import { stopWorkers } from "../run/stop-workers.ts";
 import { startSwarm } from "../state/change-state.ts";
 import { isActive, type SwarmState } from "../state/swarm-state.ts";
+import type { SwarmDeps } from "../swarm-deps.ts";
 import type { TaskFile } from "../tasks/task-file.ts";
 import { workerName } from "../workers/worker-name.ts";
+import { checkBranches, type TakenBranches } from "./check-branches.ts";
 import { registerWorkers } from "./register-workers.ts";
+
+const STOP_GRACE_MS = 30_000;
 
 export type SwarmMode = "new" | "force" | "append";
 
@@ -46,39 +50,38 @@ export interface Beginning {
   readonly mode: SwarmMode;
   readonly files: readonly TaskFile[];
   readonly plan: WorkerPlan;
+  readonly branches: TakenBranches;
   readonly swarmId: string;
 }
 
-/** Writes the swarm down before anything of it runs: a worker for each file, pending. What is left of one before it goes. */
+/**
+ * Writes the swarm down before anything of it runs: a worker for each file, pending. What is left of one before it goes. What
+ * others add at the same time is seen, because all of it is looked at with the state's lock held.
+ */
 export async function beginSwarm(deps: SwarmDeps, beginning: Beginning): Promise<SwarmState> {
   const { state, records, clock } = deps;
-  const { mode, files, plan } = beginning;
-  const names = new Set(files.map(({ path }) => workerName(path)));
-  await removeBefore(deps, (name) => mode !== "append" || names.has(name));
-  const swarmId = mode === "append" ? await currentSwarm(deps, beginning.swarmId) : beginning.swarmId;
-  // Before the state: a worker that is in it is run as it was asked for.
-  for (const name of names) await records.write(newRecord(swarmId, name, plan));
-  return await state.replace((before) => {
+  const { mode, files, plan, branches } = beginning;
+  // One that has ended and is added again keeps its container until the next one is made.
+  if (mode !== "append") await removeBefore(deps, mode);
+  return await state.replace(async (before) => {
+    const { swarmId } = beginning;
     const base =
       mode === "append" && before !== undefined
         ? before
         : startSwarm(before, { swarmId, now: clock.now(), force: mode === "force" });
-    return registerWorkers(base, files, clock.now());
+    const added = newFiles(files, base);
+    checkBranches(added, { ...branches, entries: base.containers });
+    // Before the state: a worker that is in it is run as it was asked for.
+    for (const { path } of added) await records.write(newRecord(base.swarmId, workerName(path), plan));
+    return registerWorkers(base, added, clock.now());
   });
 }
 
-async function currentSwarm({ state }: SwarmDeps, otherwise: string): Promise<string> {
+async function removeBefore(deps: SwarmDeps, mode: SwarmMode): Promise<void> {
   try {
-    return (await state.read()).swarmId;
-  } catch (thrown) {
-    if (isAidoError(thrown, "SWARM_NOT_FOUND")) return otherwise;
-    throw thrown;
-  }
-}
-
-async function removeBefore(deps: SwarmDeps, isReplaced: (name: string) => boolean): Promise<void> {
-  try {
-    const { failed } = await cleanUpSwarm(deps, ({ containerName }) => isReplaced(containerName));
+    // What they have done goes to origin first.
+    if (mode === "force") await stopWorkers(deps, { named: [], graceMs: STOP_GRACE_MS });
+    const { failed } = await cleanUpSwarm(deps, () => true);
     const [first] = failed;
     if (first === undefined) return;
     throw new AidoError("CONTAINER_REMOVAL_FAILED", `Cannot remove ${first.worker}: ${first.error}`);

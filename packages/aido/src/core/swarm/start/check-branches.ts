@@ -4,11 +4,14 @@ import { isActive } from "../state/swarm-state.ts";
 import type { TaskFile } from "../tasks/task-file.ts";
 import { workerName } from "../workers/worker-name.ts";
 
-export interface BranchUse {
-  readonly entries: readonly SwarmContainer[];
+export interface TakenBranches {
   /** Branches that work trees have, with their places. */
   readonly checkedOut: ReadonlyMap<string, string>;
   readonly defaultBranch: string | undefined;
+}
+
+export interface BranchUse extends TakenBranches {
+  readonly entries: readonly SwarmContainer[];
 }
 
 interface Claim {

@@ -60,10 +60,12 @@ export class SwarmStateFile {
   }
 
   /** As `update`, where there may be no state yet. */
-  async replace(make: (before: SwarmState | undefined) => SwarmState): Promise<SwarmState> {
+  async replace(
+    make: (before: SwarmState | undefined) => SwarmState | Promise<SwarmState>,
+  ): Promise<SwarmState> {
     await using directory = await StateDirectory.make(this.#options.project);
     await using _lock = await this.#lock(directory);
-    const after = make(await this.#find(directory));
+    const after = await make(await this.#find(directory));
     await save(directory, after);
     return after;
   }

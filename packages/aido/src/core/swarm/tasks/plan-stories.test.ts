@@ -2,26 +2,13 @@ import { expect, test } from "vitest";
 import { storyJson, taskFileText } from "../testing/task-file-text.ts";
 import { editTaskFile } from "./edit-task-file.ts";
 import { parseTaskFile } from "./parse-task-file.ts";
-import {
-  cascadeSkip,
-  moveStory,
-  nextStories,
-  ORPHANED_NOTE,
-  readyStories,
-  recoverOrphans,
-} from "./plan-stories.ts";
+import { cascadeSkip, moveStory, ORPHANED_NOTE, readyStories, recoverOrphans } from "./plan-stories.ts";
 import { transitiveDependents } from "./story-graph.ts";
 import { checkTransition } from "./story-status.ts";
 import { STORY_STATUSES } from "./task-file.ts";
 
-const file = (stories: Parameters<typeof storyJson>[], maxConcurrency = 0) =>
-  parseTaskFile(
-    "x",
-    taskFileText(
-      stories.map((story) => storyJson(...story)),
-      { metadata: { maxConcurrency } },
-    ),
-  );
+const file = (stories: Parameters<typeof storyJson>[]) =>
+  parseTaskFile("x", taskFileText(stories.map((story) => storyJson(...story))));
 const ids = (stories: readonly { id: string }[]) => stories.map(({ id }) => id);
 
 test("a story takes only the steps it may", () => {
@@ -58,15 +45,6 @@ test("ready are pending stories whose dependencies are completed or skipped, by 
     ["US-009", { priority: -1.5 }],
   ]);
   expect(ids(readyStories(some))).toEqual(["US-009", "US-004", "US-003"]);
-});
-
-test("no more begin than maxConcurrency leaves beside those in progress", () => {
-  const five: Parameters<typeof storyJson>[] = [["US-001"], ["US-002"], ["US-003"], ["US-004"], ["US-005"]];
-  expect(ids(nextStories(file(five)))).toEqual(["US-001", "US-002", "US-003", "US-004"]);
-  expect(ids(nextStories(file(five, 2)))).toEqual(["US-001", "US-002"]);
-  const running = { status: "in_progress" };
-  expect(ids(nextStories(file([["US-001", running], ...five.slice(1)], 2)))).toEqual(["US-002"]);
-  expect(nextStories(file([["US-001", running], ["US-002", running], ["US-003"]], 1))).toEqual([]);
 });
 
 test("a failed story skips all that needs it and is not completed, with a note", () => {

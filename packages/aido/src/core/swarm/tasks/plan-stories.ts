@@ -3,10 +3,10 @@ import { transitiveDependents } from "./story-graph.ts";
 import { checkTransition } from "./story-status.ts";
 import type { Story, StoryChange, StoryStatus, TaskFile } from "./task-file.ts";
 
-type Planned = Pick<TaskFile, "stories" | "metadata">;
+type Planned = Pick<TaskFile, "stories">;
 
 /** Stories whose dependencies are all completed or skipped, first the one with the lowest priority number. */
-export function readyStories({ stories }: Pick<Planned, "stories">): readonly Story[] {
+export function readyStories({ stories }: Planned): readonly Story[] {
   const done = new Set(
     stories.filter(({ status }) => status === "completed" || status === "skipped").map(({ id }) => id),
   );
@@ -15,15 +15,9 @@ export function readyStories({ stories }: Pick<Planned, "stories">): readonly St
     .sort((a, b) => a.priority - b.priority);
 }
 
-/** The ready stories to begin now: as many as maxConcurrency leaves beside those in progress. */
-export function nextStories(file: Planned): readonly Story[] {
-  const running = file.stories.filter(({ status }) => status === "in_progress").length;
-  return readyStories(file).slice(0, Math.max(0, file.metadata.maxConcurrency - running));
-}
-
 /** One step of a story, and what follows from it: a failure skips all that needs it. */
 export function moveStory(
-  file: Pick<Planned, "stories">,
+  file: Planned,
   id: string,
   to: StoryStatus,
   notes?: string,
@@ -41,7 +35,7 @@ export function moveStory(
 }
 
 /** What depends on a failed story cannot be done: all of it that is not completed is skipped, in any state. */
-export function cascadeSkip(file: Pick<Planned, "stories">, failedId: string): readonly StoryChange[] {
+export function cascadeSkip(file: Planned, failedId: string): readonly StoryChange[] {
   const dependents = transitiveDependents(file.stories, failedId);
   return file.stories
     .filter(({ id, status }) => dependents.has(id) && status !== "completed" && status !== "skipped")
@@ -54,7 +48,7 @@ export const ORPHANED_NOTE = "Failed: the session that worked on it ended; try i
  * For a new session, before it begins anything: nobody works on what is in progress any more. What depends on it
  * stays pending, because it can be tried again; skipping is for good.
  */
-export function recoverOrphans({ stories }: Pick<Planned, "stories">): readonly StoryChange[] {
+export function recoverOrphans({ stories }: Planned): readonly StoryChange[] {
   return stories
     .filter(({ status }) => status === "in_progress")
     .map(({ id }) => ({ id, status: "failed", notes: ORPHANED_NOTE }));

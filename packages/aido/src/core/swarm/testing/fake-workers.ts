@@ -47,6 +47,14 @@ export class FakeWorkers implements Workers {
     return { containerId: worker.containerId, name, image, network: `${name}-net`, runtime: "fake", limits };
   }
 
+  async restart(name: string, signal?: AbortSignal): Promise<string> {
+    signal?.throwIfAborted();
+    this.#answer();
+    const worker = this.worker(name);
+    if (worker.end !== undefined || worker.dockerState === "paused") worker.restart();
+    return worker.containerId;
+  }
+
   async status(name: string): Promise<WorkerInfo> {
     this.#answer();
     return this.all.get(name)?.info() ?? { name, exists: false, swarmState: "not_found" };
@@ -102,6 +110,8 @@ export class FakeWorker {
   end: WorkerEnd | undefined;
   /** What the engine says of it while it runs; a test may have it paused. */
   dockerState = "running";
+  /** What the container holds, for a test to say. */
+  files: readonly string[] = [];
   /** The graces of each stop. */
   readonly stops: number[] = [];
   /** The adapter's answer to a stop; without one it ends at once. */
@@ -125,10 +135,23 @@ export class FakeWorker {
     this.write(`${JSON.stringify(message)}\n`);
   }
 
-  finish(exitCode: number | undefined, more: { signal?: string; outOfMemory?: boolean } = {}): void {
-    const { signal, outOfMemory = false } = more;
-    this.end ??= { type: "end", exitCode, signal, outOfMemory };
+  finish(
+    exitCode: number | undefined,
+    more: { signal?: string; outOfMemory?: boolean; timedOut?: boolean } = {},
+  ): void {
+    const { signal, outOfMemory = false, timedOut } = more;
+    this.end ??= { type: "end", exitCode, signal, outOfMemory, timedOut };
     this.#wake();
+  }
+
+  /** The container with its files, and nothing of what ran in it. */
+  restart(): void {
+    this.started = undefined;
+    this.end = undefined;
+    this.onStop = undefined;
+    this.dockerState = "running";
+    this.#output.stdout = Buffer.alloc(0);
+    this.#output.stderr = Buffer.alloc(0);
   }
 
   info(): WorkerInfo {

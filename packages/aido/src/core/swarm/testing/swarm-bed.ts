@@ -9,11 +9,11 @@ import type { WorkerPlan } from "../records/worker-record.ts";
 import { WorkerRecords } from "../records/worker-records.ts";
 import { driveSwarm, type SwarmRun } from "../run/drive-swarm.ts";
 import { prepareResume, type Resumption } from "../run/prepare-resume.ts";
-import type { SwarmDeps } from "../run/swarm-deps.ts";
-import type { SwarmDone, SwarmEvent } from "../run/swarm-event.ts";
 import { beginSwarm, type SwarmMode } from "../start/begin-swarm.ts";
 import type { SwarmContainer, SwarmState } from "../state/swarm-state.ts";
 import { SwarmStateFile } from "../state/swarm-state-file.ts";
+import type { SwarmDeps } from "../swarm-deps.ts";
+import type { SwarmDone, SwarmEvent } from "../swarm-event.ts";
 import type { TaskFile } from "../tasks/task-file.ts";
 import { readTaskFile } from "../tasks/task-files.ts";
 import { DEFAULT_WORKER_LIMITS } from "../workers/worker-limits.ts";
@@ -70,7 +70,8 @@ export class SwarmBed implements Disposable {
     files: readonly TaskFile[],
     { mode = "new" as SwarmMode, plan = PLAN } = {},
   ): Promise<SwarmState> {
-    return await beginSwarm(this.deps, { mode, files, plan, swarmId: SWARM_ID });
+    const branches = { checkedOut: new Map(), defaultBranch: undefined };
+    return await beginSwarm(this.deps, { mode, files, plan, branches, swarmId: SWARM_ID });
   }
 
   run(changes: Partial<SwarmRun> = {}): SwarmRun {
@@ -160,17 +161,16 @@ export class MemoryState implements Pick<SwarmStateFile, "read" | "update" | "re
   }
 
   update(change: (state: SwarmState) => SwarmState | Promise<SwarmState>): Promise<SwarmState> {
+    return this.replace(() => change(this.current()));
+  }
+
+  replace(make: (before: SwarmState | undefined) => SwarmState | Promise<SwarmState>): Promise<SwarmState> {
     const changed = this.#last.then(async () => {
-      this.#state = await change(this.current());
+      this.#state = await make(this.#state);
       return this.#state;
     });
     this.#last = changed.catch(() => undefined);
     return changed;
-  }
-
-  async replace(make: (before: SwarmState | undefined) => SwarmState): Promise<SwarmState> {
-    this.#state = make(this.#state);
-    return this.#state;
   }
 }
 

@@ -6,7 +6,7 @@ import { checkCapabilities } from "../../sandbox/check-capabilities.ts";
 import type { SandboxService } from "../../sandbox/sandbox-service.ts";
 import type { SandboxRecord, Store } from "../../store/store.ts";
 import { WorkerAdapter } from "./worker-adapter.ts";
-import { findWorker, getWorker, isWorker, toSandboxRequest } from "./worker-record.ts";
+import { findWorker, getWorker, isWorker, toSandboxRequest } from "./worker-sandbox.ts";
 import { toWorkerInfo } from "./worker-status.ts";
 import type {
   AdapterStart,
@@ -60,6 +60,16 @@ export class SandboxWorkers implements Workers {
       runtime: (await driver.inspect(made.id))?.runtime ?? request.isolation,
       limits,
     };
+  }
+
+  async restart(name: string, signal?: AbortSignal): Promise<string> {
+    const { sandboxes, store, driver } = this.#deps;
+    const worker = await getWorker(store.sandboxes, name);
+    // What is paused answers nothing, and nobody but its user can let it go on.
+    const isPaused = (await driver.inspect(worker.id))?.nativeState === "paused";
+    const { state } = await (isPaused ? sandboxes.stop(worker.id, { graceMs: 0 }) : sandboxes.get(worker.id));
+    if (state !== "running") await this.#adapter.clear(worker);
+    return (await sandboxes.start(worker.id, signal)).containerId ?? "";
   }
 
   async status(name: string, signal?: AbortSignal): Promise<WorkerInfo> {

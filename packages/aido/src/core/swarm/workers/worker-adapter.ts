@@ -1,8 +1,9 @@
 import { AidoError, type ExecInfo, isAidoError } from "@aido/sdk/protocol";
 import type { ExecRecord, SandboxRecord } from "../../store/store.ts";
+import { SUPERVISOR_EXIT } from "../../supervisor/protocol.ts";
 import type { WorkerDeps } from "./sandbox-workers.ts";
 import { adapterExecId } from "./worker-name.ts";
-import { WORKER_LABEL } from "./worker-record.ts";
+import { WORKER_LABEL } from "./worker-sandbox.ts";
 import type { AdapterStart, OutputOffsets, WorkerEnd, WorkerEvent } from "./workers.ts";
 
 const ADAPTER = "/opt/aimi/acp-adapter";
@@ -29,21 +30,20 @@ export class WorkerAdapter {
   async start(worker: SandboxRecord, start: AdapterStart, signal?: AbortSignal): Promise<void> {
     if (worker.labels[WORKER_LABEL.adapter] !== undefined) return;
     if (await this.hasEnded(worker)) return;
-    // A container that has ended meanwhile is seen here, and not by the command that cannot be started in it.
-    await this.#deps.sandboxes.get(worker.id);
-    const task = Buffer.from(`${JSON.stringify(start.request)}\n`);
-    const env = { ...start.env, ...worker.env, CONTAINER_ID: worker.containerId ?? "" };
-    const limit = AbortSignal.timeout(GIVE_LIMIT_MS + MOST_STARTS * END_LIMIT_MS);
-    const ends = signal === undefined ? limit : AbortSignal.any([limit, signal]);
-    for (let attempt = 1; attempt <= MOST_STARTS; attempt += 1) {
-      const id = attempt === 1 ? baseId(worker) : `${baseId(worker)}.${attempt}`;
-      const exec = await this.#startExec(worker, { id, argv: [ADAPTER], stdin: true, env }, ends);
-      if (exec.status !== "lost" && (await this.#give(worker, id, task, ends))) return;
-      await this.#mustRun(worker);
+    try {
+      await this.#startOnce(worker, start, signal);
+    } catch (thrown) {
+      // Another process may have started it, and it is through with its task already.
+      if (!isGone(thrown) || !(await this.#isStartedElsewhere(worker, signal))) throw thrown;
     }
-    throw new AidoError("EXECUTION_FAILED", `The adapter of ${worker.name} could not be started`, {
-      hint: "Remove the worker and make it anew.",
-      details: { name: worker.name },
+  }
+
+  /** Makes way for another adapter, once the last one has ended. */
+  async clear(worker: SandboxRecord): Promise<void> {
+    if ((await this.#find(worker)) === undefined) return;
+    const { [WORKER_LABEL.adapter]: _, [WORKER_LABEL.round]: round = "0", ...labels } = worker.labels;
+    await this.#deps.store.sandboxes.update(worker.id, {
+      labels: { ...labels, [WORKER_LABEL.round]: String(Number(round) + 1) },
     });
   }
 
@@ -92,6 +92,25 @@ export class WorkerAdapter {
     return isOver && exec.startError === undefined;
   }
 
+  async #startOnce(worker: SandboxRecord, start: AdapterStart, signal?: AbortSignal): Promise<void> {
+    // A container that has ended meanwhile is seen here, and not by the command that cannot be started in it.
+    await this.#deps.sandboxes.get(worker.id);
+    const task = Buffer.from(`${JSON.stringify(start.request)}\n`);
+    const env = { ...start.env, ...worker.env, CONTAINER_ID: worker.containerId ?? "" };
+    const limit = AbortSignal.timeout(GIVE_LIMIT_MS + MOST_STARTS * END_LIMIT_MS);
+    const ends = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+    for (let attempt = 1; attempt <= MOST_STARTS; attempt += 1) {
+      const id = attempt === 1 ? baseId(worker) : `${baseId(worker)}.${attempt}`;
+      const exec = await this.#startExec(worker, { id, argv: [ADAPTER], stdin: true, env }, ends);
+      if (exec.status !== "lost" && (await this.#give(worker, id, task, ends))) return;
+      await this.#mustRun(worker);
+    }
+    throw new AidoError("EXECUTION_FAILED", `The adapter of ${worker.name} could not be started`, {
+      hint: "Remove the worker and make it anew.",
+      details: { name: worker.name },
+    });
+  }
+
   async #startExec(
     worker: SandboxRecord,
     request: Parameters<WorkerDeps["execs"]["startIn"]>[1],
@@ -121,6 +140,18 @@ export class WorkerAdapter {
     }
   }
 
+  /** Whoever gave the task writes that down a moment later. */
+  async #isStartedElsewhere(worker: SandboxRecord, signal?: AbortSignal): Promise<boolean> {
+    const { clock, store } = this.#deps;
+    for (let waitedMs = 0; waitedMs < END_LIMIT_MS; waitedMs += GIVE_PAUSE_MS) {
+      const { labels } = (await store.sandboxes.get(worker.id)) ?? worker;
+      if (labels[WORKER_LABEL.adapter] !== undefined || (await this.hasEnded(worker))) return true;
+      if ((await this.#find(worker))?.status !== "running") return false;
+      await clock.sleep(GIVE_PAUSE_MS, signal);
+    }
+    return false;
+  }
+
   async #mustRun(worker: SandboxRecord): Promise<void> {
     const container = await this.#deps.driver.inspect(worker.id);
     if (container?.state === "running") return;
@@ -138,14 +169,16 @@ export class WorkerAdapter {
     await sandboxes.untilEnded(worker.id, ends).catch((thrown: unknown) => {
       if (!limit.aborted && !isAidoError(thrown)) throw thrown;
     });
-    const isOut = exec.status === "out_of_memory";
     if (exec.status !== "lost") {
-      return { type: "end", exitCode: exec.exitCode, signal: exec.signal, outOfMemory: isOut };
+      const outOfMemory = exec.status === "out_of_memory";
+      const timedOut = exec.status === "timeout" || undefined;
+      return { type: "end", exitCode: exec.exitCode, signal: exec.signal, outOfMemory, timedOut };
     }
     // Nobody heard the adapter's end; the container has its code.
     const container = await driver.inspect(worker.id);
     const { exitCode, outOfMemory = false } = container ?? {};
-    return { type: "end", exitCode, signal: undefined, outOfMemory };
+    const timedOut = exitCode === SUPERVISOR_EXIT.deadline || undefined;
+    return { type: "end", exitCode, signal: undefined, outOfMemory, timedOut };
   }
 
   async #get(worker: SandboxRecord): Promise<ExecRecord> {
@@ -168,6 +201,12 @@ export class WorkerAdapter {
   }
 }
 
+function isGone(thrown: unknown): boolean {
+  return isAidoError(thrown, "CONTAINER_LOST") || isAidoError(thrown, "CONTAINER_NOT_RUNNING");
+}
+
 function baseId({ labels, name = "" }: SandboxRecord): string {
-  return adapterExecId(labels[WORKER_LABEL.swarm] ?? "", name);
+  const first = adapterExecId(labels[WORKER_LABEL.swarm] ?? "", name);
+  const round = labels[WORKER_LABEL.round];
+  return round === undefined ? first : `${first}-${round}`;
 }

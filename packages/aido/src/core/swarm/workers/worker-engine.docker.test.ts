@@ -51,6 +51,21 @@ describe("S1-51 what the engine knows is what is told", () => {
     }
   });
 
+  test("a paused container is started once more with its files, and takes another adapter", async () => {
+    await using bed = await makeBed();
+    const { workers, name } = bed;
+    const { containerId } = await workers.create(requestOf(bed));
+    await workers.startAdapter(name, startOf("script", { SCRIPT: "echo kept > /workspace/work; sleep 600" }));
+    await until("it has worked", async () => {
+      return (await docker(["exec", name, "ls", "/workspace"])).includes("work");
+    });
+    await docker(["pause", name]);
+    expect(await workers.restart(name)).toBe(containerId);
+    expect(await workers.status(name)).toMatchObject({ swarmState: "pending", dockerState: "running" });
+    await workers.startAdapter(name, startOf("script", { SCRIPT: "cat /workspace/work" }));
+    expect(await hear(workers, name)).toMatchObject({ stdout: "kept\n", end: { exitCode: 0 } });
+  });
+
   test("S1-56 a paused container is stopped, goes on, and can be removed while paused", async () => {
     await using bed = await makeBed();
     const { workers, name } = bed;

@@ -1,6 +1,6 @@
 import type { Container } from "../../driver/driver.ts";
 import type { SandboxRecord } from "../../store/store.ts";
-import { WORKER_LABEL } from "./worker-record.ts";
+import { WORKER_LABEL } from "./worker-sandbox.ts";
 import type { WorkerInfo, WorkerState } from "./workers.ts";
 
 /** What the engine knows of a worker's container, in the words of a swarm. */

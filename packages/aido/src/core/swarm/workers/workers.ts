@@ -11,6 +11,11 @@ export interface Workers {
    * nothing that it made stays.
    */
   create(request: WorkerRequest, signal?: AbortSignal): Promise<CreatedWorker>;
+  /**
+   * Starts the container of a worker that has ended, or is paused, once more, with the files it has, for another adapter: pending again. Gives
+   * the container's id. Idempotent until an adapter is started.
+   */
+  restart(name: string, signal?: AbortSignal): Promise<string>;
   /** Raises RUNTIME_UNAVAILABLE when the engine does not answer, which says nothing about the worker. */
   status(name: string, signal?: AbortSignal): Promise<WorkerInfo>;
   list(signal?: AbortSignal): Promise<readonly WorkerInfo[]>;
@@ -105,4 +110,6 @@ export interface WorkerEnd {
   exitCode: number | undefined;
   signal: string | undefined;
   outOfMemory: boolean;
+  /** Its container's life was over. */
+  timedOut?: boolean | undefined;
 }

@@ -144,6 +144,10 @@ export class DockerEngines implements Driver {
     return await (await this.#get(sandboxId)).usage(sandboxId);
   }
 
+  async written(sandboxId: string, signal?: AbortSignal): Promise<number | undefined> {
+    return await (await this.#get(sandboxId)).written(sandboxId, signal);
+  }
+
   async watch(onEnd: (sandboxId: string) => void, signal: AbortSignal): Promise<void> {
     await Promise.all(this.#engines.map(({ driver }) => driver.watch(onEnd, signal)));
   }
