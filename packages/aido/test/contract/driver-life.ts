@@ -87,6 +87,24 @@ export function lifeContract({ make, isolates }: DriverSuite): void {
     expect(await driver.list()).toEqual([]);
   });
 
+  test("one that is given up while it is made is gone once it was removed", async () => {
+    await using backend = await make();
+    const { driver } = backend;
+    for (let ms = 0; ms < 24; ms += 1) {
+      const spec = specOf(backend);
+      const giveUp = new AbortController();
+      const making = driver.create(spec, giveUp.signal).catch(() => undefined);
+      setTimeout(() => giveUp.abort(new Error("enough")), ms);
+      await making;
+      await driver.remove(spec.sandboxId);
+    }
+    // Whatever the backend still had to do for them, it has done before it has made and removed another.
+    const last = specOf(backend);
+    await driver.create(last);
+    await driver.remove(last.sandboxId);
+    expect(await driver.list()).toEqual([]);
+  });
+
   test("it lists the sandboxes of its own scope and no others", async () => {
     await using backend = await make();
     const other = await backend.otherScope();

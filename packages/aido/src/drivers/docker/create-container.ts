@@ -17,6 +17,8 @@ export interface CreateOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What the engine makes for a request that has gone away, nobody would remove. One that is well has answered by then. */
+const CREATE_GRACE_MS = 5_000;
 const DEFAULT_USER = { uid: 1000, gid: 1000 };
 const ROOT = { uid: 0, gid: 0 };
 
@@ -71,7 +73,7 @@ export async function createContainer(
     // Named apart, for otherwise the whole of it, environment and all, would also go into the request's address.
     (abortSignal) =>
       engine.docker.createContainer({ _query: { name: spec.name }, _body: options, abortSignal } as never),
-    { signal },
+    { signal, graceMs: CREATE_GRACE_MS },
   );
   if (!local) await copyAgent(engine, container.id, agentPath, spec.sandboxId, signal);
   return { sandboxId: spec.sandboxId, containerId: container.id, transport, hasOwnNetwork };

@@ -10,6 +10,7 @@ import type {
   Driver,
   DriverCapabilities,
 } from "../../core/driver/driver.ts";
+import { orAborted } from "../../core/supervisor/time-limit.ts";
 import { checkImageName } from "./check-image-name.ts";
 import { CommittedImages } from "./committed-images.ts";
 import { connectExec } from "./connect-exec.ts";
@@ -80,14 +81,12 @@ export class DockerDriver implements Driver {
     return ensureImage(this.#engine, image, options);
   }
 
-  async create(spec: ContainerSpec, signal?: AbortSignal): Promise<Container> {
-    const making = this.#create(spec, signal);
-    this.#making.set(spec.sandboxId, making);
-    try {
-      return await making;
-    } finally {
+  create(spec: ContainerSpec, signal?: AbortSignal): Promise<Container> {
+    const making = this.#create(spec, signal).finally(() => {
       if (this.#making.get(spec.sandboxId) === making) this.#making.delete(spec.sandboxId);
-    }
+    });
+    this.#making.set(spec.sandboxId, making);
+    return orAborted(making, signal);
   }
 
   async #create(spec: ContainerSpec, signal?: AbortSignal): Promise<Container> {
@@ -126,7 +125,7 @@ export class DockerDriver implements Driver {
   }
 
   async remove(sandboxId: string): Promise<void> {
-    // Whoever has given it up does not wait for what it makes meanwhile, and nobody else would find that.
+    // Whoever gave it up did not wait for what the engine makes meanwhile, and nobody else would find that.
     await this.#making.get(sandboxId)?.catch(() => undefined);
     const known = this.#index.known(sandboxId);
     const [all] = await Promise.all([

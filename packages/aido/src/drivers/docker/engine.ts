@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, type AgentOptions as HttpAgentOptions } from "node:http";
 import { inspect } from "node:util";
 import type Docker from "dockerode";
+import { orAborted } from "../../core/supervisor/time-limit.ts";
 import { type EngineAddress, toEngineAddress } from "./engine-address.ts";
 import { type EngineInfo, readEngineInfo } from "./engine-info.ts";
 import type { FirstAnswers, RawNetwork } from "./first-questions.ts";
@@ -42,16 +43,24 @@ export class Engine {
     this.docker = new (loadDockerode())({ ...this.address.options, ...agent } as Docker.DockerOptions);
   }
 
-  /** One request. The signal it is given ends with the caller's, with the time limit, and never after it resolved. */
+  /**
+   * One request. The signal it is given ends with the caller's, with the time limit, and never after it resolved.
+   * `graceMs`: how long it is still waited for after the caller's abort, because the engine does it all the same.
+   */
   async call<T>(
     action: EngineAction,
     request: (signal: AbortSignal) => Promise<T>,
-    options: { signal?: AbortSignal | undefined; timeoutMs?: number } = {},
+    options: { signal?: AbortSignal | undefined; timeoutMs?: number; graceMs?: number } = {},
   ): Promise<T> {
-    const { signal, timeoutMs = REQUEST_TIMEOUT_MS } = options;
+    const { signal, timeoutMs = REQUEST_TIMEOUT_MS, graceMs = 0 } = options;
     signal?.throwIfAborted();
     const controller = new AbortController();
-    const cancel = () => controller.abort(signal?.reason);
+    let grace: NodeJS.Timeout | undefined;
+    const abort = () => controller.abort(signal?.reason);
+    const cancel = () => {
+      if (graceMs === 0) abort();
+      else grace = setTimeout(abort, graceMs);
+    };
     let timedOut = false;
     const timer = setTimeout(() => {
       timedOut = true;
@@ -59,6 +68,7 @@ export class Engine {
     }, timeoutMs);
     signal?.addEventListener("abort", cancel, { once: true });
     try {
+      // Not every request of the library takes a signal.
       return await orAborted(request(controller.signal), controller.signal);
     } catch (thrown) {
       if (signal?.aborted === true) throw signal.reason;
@@ -69,6 +79,7 @@ export class Engine {
       });
     } finally {
       clearTimeout(timer);
+      clearTimeout(grace);
       signal?.removeEventListener("abort", cancel);
     }
   }
@@ -86,14 +97,13 @@ export class Engine {
         if (this.#info === read) this.#info = undefined;
       });
     }
-    if (signal === undefined) return this.#info;
     return orAborted(this.#info, signal);
   }
 
   async networks(signal?: AbortSignal): Promise<readonly RawNetwork[]> {
     const { networks, ...rest } = this.#answers;
     this.#answers = rest;
-    const answered = networks && (await orAborted(networks, signal ?? new AbortController().signal));
+    const answered = networks && (await orAborted(networks, signal));
     if (answered !== undefined) return answered;
     const action = { doing: "asking Docker what it can do" };
     return await this.call(action, (abortSignal) => this.docker.listNetworks({ abortSignal }), { signal });
@@ -102,13 +112,4 @@ export class Engine {
   close(): void {
     this.#agent.destroy();
   }
-}
-
-/** Ends with the signal, too: not every request of the library takes one. */
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
