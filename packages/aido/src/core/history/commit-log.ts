@@ -71,8 +71,10 @@ export class CommitLog {
       if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return;
       throw thrown;
     }
-    if (fstatSync(fd).size === this.#offset) return;
-    const buffer = Buffer.allocUnsafe(READ_BYTES);
+    const unread = fstatSync(fd).size - this.#offset;
+    if (unread === 0) return;
+    // As little as is there: memory beside the heap that comes and goes with every exec keeps the collector at work.
+    const buffer = Buffer.allocUnsafe(Math.min(Math.max(unread, 1), READ_BYTES));
     for (let read = -1; read !== 0; ) {
       read = readSync(fd, buffer, 0, buffer.length, this.#offset);
       this.#offset += read;
