@@ -61,7 +61,8 @@ export class HistoryService implements History {
   async ready(record: SandboxRecord): Promise<void> {
     if (this.#slots.isIdle(record.id)) return;
     try {
-      await this.begin(record);
+      if (this.#slots.hasBegun(record.id)) await this.#slots.settled(record.id);
+      else await this.begin(record);
     } catch (thrown) {
       await this.#notRecorded(record, INITIAL_ID, thrown);
     }
@@ -74,6 +75,7 @@ export class HistoryService implements History {
   async recordExecs(record: SandboxRecord, execIds: readonly string[]): Promise<void> {
     try {
       await this.#slots.inTurn(record, async (history) => {
+        await untilAnswered();
         // Of several processes that follow an exec, another may have recorded it.
         const [execId, ...others] = execIds.filter((id) => history.repository.tied(id) === undefined);
         if (execId === undefined) return;
@@ -228,6 +230,11 @@ export class HistoryService implements History {
       hint: "Create it with history to record its workspace.",
     });
   }
+}
+
+/** Whoever waits for the exec's end is answered in this turn of the loop; nobody has to wait for the look at its changes. */
+function untilAnswered(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function newId(kind: string): string {

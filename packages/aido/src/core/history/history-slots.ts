@@ -47,10 +47,14 @@ export class HistorySlots {
     return slot;
   }
 
+  /** True for one with a first entry. */
+  hasBegun(sandboxId: string): boolean {
+    return this.#slots.get(sandboxId)?.history.hasBegun === true;
+  }
+
   /** True for one with a first entry and with nothing left to do. */
   isIdle(sandboxId: string): boolean {
-    const slot = this.#slots.get(sandboxId);
-    return slot !== undefined && slot.pending === 0 && slot.history.hasBegun;
+    return this.hasBegun(sandboxId) && this.#slots.get(sandboxId)?.pending === 0;
   }
 
   settled(sandboxId: string): Promise<void> | undefined {
