@@ -93,6 +93,8 @@ stop() {
   pid=$(cat "$state/pid")
   # A number that was given to another process since is not ours to end.
   if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = dockerd ]; then
+    # Its bridge would stay on the machine.
+    docker network rm aido-sandboxes >/dev/null 2>&1 || true
     kill "$pid"
     deadline=$((SECONDS + 60))
     while is_alive "$pid" && [ "$SECONDS" -lt "$deadline" ]; do sleep 0.1; done

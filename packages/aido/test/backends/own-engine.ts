@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { SHARED_NETWORK } from "../../src/drivers/docker/shared-network.ts";
 import { until } from "../contract/driver-backend.ts";
 import { docker } from "./docker-cli.ts";
 
@@ -90,6 +91,8 @@ export class OwnEngine implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // An engine leaves its bridges on the machine.
+    await docker(["network", "rm", SHARED_NETWORK], { host: this.host }).catch(() => undefined);
     await this.stop();
     // One that was killed has left them.
     for (const mount of await mountsBeneath(this.#directory)) await run("umount", [mount]);

@@ -35,6 +35,19 @@ unix.bind(chr(0) + "aido-neighbour"); unix.listen(8)
 print("listening", flush=True)
 time.sleep(600)
 `;
+const OWN_ADDRESS = `
+import fcntl, socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+print(socket.inet_ntoa(fcntl.ioctl(s.fileno(), 0x8915, struct.pack("256s", b"eth0"))[20:24]))
+`;
+const connectTo = (address: string) => `
+import socket
+s = socket.socket(); s.settimeout(2)
+try:
+    s.connect((${JSON.stringify(address)}, 4567))
+    print("REACHED")
+except OSError: print("refused")
+`;
 const LOOK_AROUND = `
 import os, socket
 def connect(family, address):
@@ -89,5 +102,17 @@ for (const driver of DRIVERS) {
       await one.begun(LISTEN, "listening");
       expect((await two.attack(LOOK_AROUND)).stdout).toBe("done\n");
     });
+
+    test.runIf(driver === "docker")(
+      "S3-40 with a way out there is still none to another sandbox",
+      async () => {
+        await using one = await range.sandbox({ network: "bridge" });
+        await using two = await range.sandbox({ network: "bridge" });
+        await one.begun(LISTEN, "listening");
+        const address = (await one.attack(OWN_ADDRESS)).stdout.trim();
+        expect((await one.attack(connectTo(address))).stdout).toBe("REACHED\n");
+        expect((await two.attack(connectTo(address))).stdout).toBe("refused\n");
+      },
+    );
   });
 }

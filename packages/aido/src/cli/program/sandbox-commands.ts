@@ -51,7 +51,7 @@ function declareCreate(program: Command, act: Act): void {
     .option("--disk <size>", "most disk space, such as 2g")
     .option("-e, --env <NAME=value>", "set a variable; NAME alone passes its value on (repeatable)", collect)
     .option("--label <NAME=value>", "mark it (repeatable)", collect)
-    .option("--network <kind>", "none (default) or bridge")
+    .option("--network <kind>", "none (default), or bridge: outside, but no other sandbox")
     .option("--isolation <level>", "container (default), gvisor, sysbox or kata; refused when not available")
     .option("-w, --workdir <path>", "where commands start")
     .option("-u, --user <user>", "who commands run as: uid, uid:gid or a name of the image")

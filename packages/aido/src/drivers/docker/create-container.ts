@@ -8,6 +8,7 @@ import { giveMounts } from "./give-mounts.ts";
 import type { Transport } from "./labels.ts";
 import { makeOwnNetwork } from "./own-network.ts";
 import { runtimeFor } from "./runtimes.ts";
+import { ensureSharedNetwork } from "./shared-network.ts";
 import { toContainerOptions } from "./to-container-options.ts";
 
 export interface CreateOptions {
@@ -61,6 +62,7 @@ export async function createContainer(
   });
   const hasOwnNetwork = spec.network === "isolated";
   if (hasOwnNetwork) await makeOwnNetwork(engine, spec, scope, signal);
+  if (spec.network === "bridge") await ensureSharedNetwork(engine);
   const container = await engine.call(
     {
       doing: `creating sandbox ${spec.sandboxId}`,

@@ -102,5 +102,7 @@ test("swap is what is asked for beyond memory, and a network of its own has the 
   const limits = { ...SPEC.limits, swapBytes: 500_000 };
   const options = toContainerOptions({ ...SPEC, limits, network: "isolated" }, PLAN);
   expect(options.HostConfig).toMatchObject({ MemorySwap: 1_500_000, NetworkMode: "aido-1-net" });
+  const shared = toContainerOptions({ ...SPEC, network: "bridge" }, PLAN);
+  expect(shared.HostConfig).toMatchObject({ NetworkMode: "aido-sandboxes" });
   expect(options.Labels).toMatchObject({ "dev.aido.network": "isolated" });
 });

@@ -2,6 +2,7 @@ import type Docker from "dockerode";
 import type { ContainerSpec } from "../../core/driver/driver.ts";
 import { LABEL, type Transport } from "./labels.ts";
 import { ownNetworkName } from "./own-network.ts";
+import { SHARED_NETWORK } from "./shared-network.ts";
 
 /** Where the supervisor and its socket are inside every sandbox. */
 export const AGENT_TARGET = "/.aido/aido-agent";
@@ -57,6 +58,11 @@ export function toContainerOptions(spec: ContainerSpec, plan: ContainerPlan): Do
   };
 }
 
+function toNetworkMode(spec: ContainerSpec): string {
+  if (spec.network === "isolated") return ownNetworkName(spec);
+  return spec.network === "bridge" ? SHARED_NETWORK : spec.network;
+}
+
 function toHostConfig(spec: ContainerSpec, plan: ContainerPlan): Docker.HostConfig {
   const { limits } = spec;
   return {
@@ -64,7 +70,7 @@ function toHostConfig(spec: ContainerSpec, plan: ContainerPlan): Docker.HostConf
     ...(spec.privileged
       ? { Privileged: true }
       : { CapDrop: ["ALL"], CapAdd: SUPERVISOR_CAPABILITIES, SecurityOpt: ["no-new-privileges"] }),
-    NetworkMode: spec.network === "isolated" ? ownNetworkName(spec) : spec.network,
+    NetworkMode: toNetworkMode(spec),
     Memory: limits.memoryBytes,
     MemorySwap: limits.memoryBytes + (limits.swapBytes ?? 0),
     OomKillDisable: false,
