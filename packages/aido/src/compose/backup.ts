@@ -5,6 +5,7 @@ import { type Backup, createBackup } from "../core/backup/create-backup.ts";
 import { type Restored, restoreBackup } from "../core/backup/restore-backup.ts";
 import { moveMount, settleRestored } from "../core/backup/settle-restored.ts";
 import { DataDir } from "../core/data-dir.ts";
+import { beginScope } from "./scope.ts";
 
 export interface BackupSettings {
   dataDir: string;
@@ -35,6 +36,7 @@ export async function restore({ dataDir: root, file, now }: BackupSettings): Pro
     file,
     dataDir,
     settle: async (moved) => {
+      beginScope(moved.to);
       const { settleRestoredLocal } = await import("../drivers/local/settle-restored.ts");
       settleRestoredLocal(join(moved.to, "local"), (mount) => moveMount(mount, moved), now);
       const store = await openStore(dataDir.database);

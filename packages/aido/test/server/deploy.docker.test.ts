@@ -57,7 +57,9 @@ test("S3-62 the server runs as a container, as its compose file says: no root, n
   const key = await docker(["run", "--rm", ...options, IMAGE, "key", "create", "me"]);
   const port = await freePort();
   const name = `aido-deploy-${process.pid}`;
-  await docker(["run", "-d", "--name", name, "-p", `127.0.0.1:${port}:3000`, ...options, IMAGE]);
+  const start = () =>
+    docker(["run", "-d", "--name", name, "-p", `127.0.0.1:${port}:3000`, ...options, IMAGE]);
+  await start();
   const ask = async (method: string, path: string, body?: object) => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
@@ -68,18 +70,27 @@ test("S3-62 the server runs as a container, as its compose file says: no root, n
     });
     return (await response.json()) as Record<string, string>;
   };
-  try {
-    await until("it is ready", async () =>
+  const ready = () =>
+    until("it is ready", async () =>
       ask("GET", "/ready").then(
         ({ status }) => status === "ok",
         () => false,
       ),
     );
+  try {
+    await ready();
     expect(await docker(["exec", name, "id", "-u"])).toBe(String(USER));
     const { containerId } = await ask("POST", "/api/sandbox", { image: "aido-test:busybox" });
     const command = ["sh", "-c", "echo it works; id -u"];
     const result = await ask("POST", "/api/sandbox/exec", { containerId, command });
     expect(result).toMatchObject({ status: "success", stdout: expect.stringMatching(/^it works\n[1-9]/) });
+    // An update makes the server's container anew, with another host name: what it had made is still its own.
+    await docker(["rm", "-f", "-v", name]);
+    await start();
+    await ready();
+    expect(await ask("GET", `/api/sandbox/${containerId}`)).toMatchObject({ status: "running" });
+    const again = { containerId, command: ["sh", "-c", "echo still here"] };
+    expect(await ask("POST", "/api/sandbox/exec", again)).toMatchObject({ stdout: "still here\n" });
     expect(await ask("DELETE", `/api/sandbox/${containerId}`)).toEqual({ status: "deleted", containerId });
   } finally {
     await docker(["rm", "-f", "-v", name]);
