@@ -26,6 +26,7 @@ import { SidecarPorts } from "../http/sidecar/sidecar-ports.ts";
 import { upgradeHandler } from "../http/streams/upgrades.ts";
 import type { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { apiOperations } from "./api-operations.ts";
+import { auditPort, auditSsh } from "./audit-entrances.ts";
 import { chooseEntrance, type Entrance } from "./choose-entrance.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { openMetrics } from "./open-metrics.ts";
@@ -93,7 +94,10 @@ async function serve(
     dial: (sandboxId, port, signal) => aido.ports.dial(sandboxId, port, signal),
     tokens,
     isDraining: draining,
-    onReply: (status, durationMs, code) => metrics.request("proxyPort", status, durationMs, code),
+    onReply: (reply) => {
+      metrics.request("proxyPort", reply.status, reply.durationMs, reply.code);
+      auditPort(audit, reply);
+    },
   });
   const readiness = new Readiness({ driver: aido.driver, store, dataDir: config.dataDir });
   const operations = apiOperations({
@@ -153,7 +157,7 @@ async function serve(
     metrics.close();
   };
   const listen = async () => {
-    ssh = await openSsh({ aido, config, logger });
+    ssh = await openSsh({ aido, config, logger, onUse: (use) => auditSsh(audit, use) });
     return startServer({ app, host, port, intercept, upgrade, logger, drainMs: DRAIN_MS });
   };
   const server = await listen().catch(async (thrown: unknown) => {

@@ -2,6 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import { DataDir } from "../core/data-dir.ts";
 import type { Logger } from "../core/logger.ts";
+import type { SshUse } from "../ssh/ssh-connection.ts";
 
 export interface OpenSsh {
   /** `host:port` */
@@ -14,6 +15,8 @@ export async function openSsh(options: {
   aido: CoreAido;
   config: Config;
   logger: Logger;
+  /** For the audit log. */
+  onUse: (use: SshUse) => void;
 }): Promise<OpenSsh | undefined> {
   const { aido, config, logger } = options;
   const { sshHost: host, sshPort: port } = config.serve;
@@ -31,6 +34,7 @@ export async function openSsh(options: {
     execs: aido.execs,
     dial: (sandboxId, inside, signal) => aido.ports.dial(sandboxId, inside, signal),
     hold: (sandboxId) => aido.activity.begin(sandboxId, "connection"),
+    onUse: options.onUse,
     logger,
     host,
     port,

@@ -13,7 +13,7 @@ import { clientAddress, clientSignal, readJson } from "./incoming.ts";
 import type { HttpMetrics } from "./metrics.ts";
 import type { Operation } from "./operation.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
-import { reportRequest } from "./report-request.ts";
+import { type RequestOutcome, reportRequest } from "./report-request.ts";
 import type { RequestContext } from "./request-context.ts";
 import { requestIdOf } from "./request-id.ts";
 import { sidecarErrorReply } from "./sidecar/sidecar-reply.ts";
@@ -172,9 +172,16 @@ function finish(operation: Operation, http: Context, options: AppOptions, outcom
     status: response.status,
     failure,
     durationMs,
-    isAudited: !isQuiet && operation.scope !== "public",
+    audit: auditOf(operation),
     isQuiet,
   });
+}
+
+/** S3-45: everything that needs a key; reads that clients repeat all day once a minute, so that the log stays readable. */
+function auditOf({ scope, method, quiet, unaudited }: Operation): RequestOutcome["audit"] {
+  if (scope === "public" || unaudited === true) return "none";
+  const isRead = method === "get" || scope === "read";
+  return quiet === true && isRead ? "repeats" : "all";
 }
 
 /** Repeated parameters become arrays; schemas say where that is allowed. */

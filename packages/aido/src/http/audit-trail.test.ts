@@ -37,6 +37,21 @@ function fallibleStore() {
   return { trail: new AuditTrail(store, logger), written, state, lines };
 }
 
+test("what is asked again and again is kept once a minute, for each caller and each outcome", async () => {
+  const { trail, written } = fallibleStore();
+  const at = (seconds: number) => new Date(1_000_000_000 + seconds * 1000);
+  const asked = (requestId: string, seconds: number, more: Partial<AuditEntry> = {}) =>
+    trail.recordRepeated({ ...entry(requestId), at: at(seconds), ...more });
+  asked("first", 0);
+  asked("again", 59);
+  asked("theirs", 59, { owner: "you" });
+  asked("refused", 59, { status: 404 });
+  asked("later", 60);
+  asked("clock set back", 10);
+  await trail.close();
+  expect(written).toEqual(["first", "theirs", "refused", "later", "clock set back"]);
+});
+
 afterEach(() => {
   vi.useRealTimers();
 });

@@ -6,6 +6,9 @@ const FLUSH_AFTER_MS = 50;
 const RETRY_AFTER_MS = 5_000;
 /** What is kept in memory until it can be written. */
 const MAX_WAITING = 10_000;
+/** Of the same read by the same caller one entry is kept in this time. */
+const REPEAT_MS = 60_000;
+const MAX_REPEATS = 5_000;
 
 /**
  * Takes entries at once and writes them in batches, so that no request waits for the disk. What cannot be written is kept
@@ -19,6 +22,8 @@ export class AuditTrail {
   #writing: Promise<void> = Promise.resolve();
   #isFailing = false;
   #lost = 0;
+  /** When each was last kept, the oldest first. */
+  readonly #repeats = new Map<string, number>();
 
   constructor(store: AuditStore, logger: Logger) {
     this.#store = store;
@@ -31,6 +36,20 @@ export class AuditTrail {
     if (this.#isFailing) return;
     if (this.#waiting.length >= MAX_WAITING) void this.flush();
     else this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS);
+  }
+
+  /** For what clients ask again and again: who did it is kept, not how often. */
+  recordRepeated(entry: AuditEntry): void {
+    const { operation, owner, sandbox, status, code } = entry;
+    const key = JSON.stringify([operation, owner, sandbox, status, code]);
+    const last = this.#repeats.get(key);
+    const now = entry.at.getTime();
+    if (last !== undefined && now >= last && now - last < REPEAT_MS) return;
+    this.#repeats.delete(key);
+    this.#repeats.set(key, now);
+    const [oldest] = this.#repeats.keys();
+    if (this.#repeats.size > MAX_REPEATS && oldest !== undefined) this.#repeats.delete(oldest);
+    this.record(entry);
   }
 
   /** Includes what was recorded a moment ago. */

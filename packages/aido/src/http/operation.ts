@@ -39,8 +39,10 @@ export interface Operation<
   replies: Readonly<Record<number, { schema?: z.ZodType; contentType?: string; description: string }>>;
   /** How its failures are said: the API's own way unless this names another. */
   errors?: "sidecar";
-  /** Left out of the audit log: it changes nothing and is asked often. */
+  /** Asked again and again: told in the log as a detail, and a read is kept in the audit log once a minute. */
   quiet?: boolean;
+  /** Left out of the audit log: numbers about the server, which a monitor reads all day. */
+  unaudited?: boolean;
   /** Needs no key, and costs so little that anybody may ask as often as he likes. */
   unlimited?: boolean;
   handle(input: Input<Params, Query, Body>): Promise<Response> | Response;

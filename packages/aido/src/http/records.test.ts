@@ -27,7 +27,54 @@ describe("what is kept of requests", () => {
       { name: "eve", operation: "exec", status: 404, code: "CONTAINER_NOT_FOUND" },
     ]);
     const admin = await bed.key("boss", { scopes: ["admin"] });
-    expect((await bed.get("/api/audit", { key: admin })).json.entries).toHaveLength(4);
+    const all = (await bed.get("/api/audit", { key: admin })).json.entries;
+    expect(all.map(({ name, operation }: Record<string, string>) => [name, operation]).toReversed()).toEqual([
+      ["ada", "createSandbox"],
+      ["ada", "exec"],
+      ["eve", "exec"],
+      ["ada", "deleteSandbox"],
+      ["ada", "listAudit"],
+      ["eve", "listAudit"],
+    ]);
+  });
+
+  test("S3-45 every operation that needs a key is kept: input and sizes each time, the same read once a minute", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const [mine, other] = [await bed.key("ada"), await bed.key("eve")];
+    const id = await bed.sandbox(mine);
+    const { json } = await bed.exec(id, ["cat"], { background: true, stdin: true }, mine);
+    const exec = `/api/sandbox/${id}/exec/${json.id}`;
+    for (let at = 0; at < 3; at += 1) {
+      await bed.call("POST", `${exec}/stdin`, { key: mine, raw: "x" });
+      await bed.get(exec, { key: mine });
+      await bed.get(exec, { key: other });
+      await bed.get("/metrics", { key: mine });
+      await bed.get("/api/metrics", { key: mine });
+      await bed.get("/health");
+    }
+    await bed.post(`${exec}/resize`, { rows: 1, columns: 1 }, { key: mine });
+    const admin = await bed.key("boss", { scopes: ["admin"] });
+    const { entries } = (await bed.get("/api/audit", { key: admin })).json;
+    const told = entries.map((entry: Record<string, string>) => `${entry["name"]} ${entry["operation"]}`);
+    expect(told.toReversed()).toEqual([
+      "ada createSandbox",
+      "ada exec",
+      "ada writeExecStdin",
+      "ada getExec",
+      "eve getExec",
+      "ada writeExecStdin",
+      "ada writeExecStdin",
+      "ada resizeExec",
+    ]);
+  });
+
+  test("whoever asks often for a sandbox that is gone still reads its evidence", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const mine = await bed.key("ada");
+    const id = await bed.sandbox(mine);
+    await bed.call("DELETE", `/api/sandbox/${id}`, { key: mine });
+    for (let at = 0; at < 120; at += 1) await bed.exec(id, ["true"], {}, mine);
+    expect((await bed.get(`/api/sandbox/${id}/evidence`, { key: mine })).status).toBe(200);
   });
 
   test("a refused request is on record too", async () => {

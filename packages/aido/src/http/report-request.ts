@@ -20,7 +20,8 @@ export interface RequestOutcome {
   status: number;
   failure: AidoError | undefined;
   durationMs: number;
-  isAudited: boolean;
+  /** `repeats`: of the same by the same caller one in a minute is enough. */
+  audit: "all" | "repeats" | "none";
   /** Asked often and of little interest. */
   isQuiet: boolean;
 }
@@ -31,8 +32,8 @@ export function reportRequest({ audit, metrics, logger }: RequestReports, outcom
   metrics.request(operation, status, durationMs, failure?.code);
   // Whoever sends wrong keys without end does not fill the audit log with them.
   const isFlood = principal === undefined && failure?.code === "RATE_LIMITED";
-  if (outcome.isAudited && !isFlood) {
-    audit.record({
+  if (outcome.audit !== "none" && !isFlood) {
+    const entry = {
       requestId,
       operation,
       owner: principal?.owner ?? "unknown",
@@ -41,7 +42,9 @@ export function reportRequest({ audit, metrics, logger }: RequestReports, outcom
       status,
       code: failure?.code,
       at: new Date(),
-    });
+    };
+    if (outcome.audit === "repeats") audit.recordRepeated(entry);
+    else audit.record(entry);
   }
   const fields = { event: operation, status, durationMs: Math.round(durationMs), code: failure?.code };
   if (failure?.kind === "internal") {

@@ -30,7 +30,10 @@ export interface SessionDeps {
   readonly signal: AbortSignal;
   /** The client has sent more than is kept for it. */
   readonly overrun: () => void;
+  readonly onUse: (use: SessionUse) => void;
 }
+
+export type SessionUse = "sshExec" | "sshShell" | "sshFiles";
 
 /** One session of a connection: settings first, then a command, a shell or file transfer, once. */
 export class SessionChannel {
@@ -84,23 +87,25 @@ export class SessionChannel {
       accept?.();
     });
     session.on("exec", (accept, _reject, { command }) =>
-      this.#run(accept(), { argv: ["/bin/sh", "-c", command] }),
+      this.#run("sshExec", accept(), { argv: ["/bin/sh", "-c", command] }),
     );
-    session.on("shell", (accept) => this.#run(accept(), { argv: LOGIN_SHELL }));
+    session.on("shell", (accept) => this.#run("sshShell", accept(), { argv: LOGIN_SHELL }));
     session.on("sftp", (accept) => {
       const sftp = accept();
       // Undefined when the session is in use already.
       if (sftp === undefined) return;
       this.#isUsed = true;
+      this.#deps.onUse("sshFiles");
       const channel = new SftpChannel(this.#deps, sftp, this.#ending.signal);
       void channel.closed.then(() => this.#end());
     });
   }
 
   /** Taken at once, so that what the client sends meanwhile is not lost; the command follows. */
-  #run(channel: ServerChannel | undefined, request: ExecRequest): void {
+  #run(use: SessionUse, channel: ServerChannel | undefined, request: ExecRequest): void {
     if (channel === undefined) return;
     this.#isUsed = true;
+    this.#deps.onUse(use);
     this.#unread = () => channel.readableLength;
     this.#command = new CommandChannel(this.#deps, channel, this.#ending.signal);
     const { username } = this.#deps.key;

@@ -8,7 +8,7 @@ import type { SshKeyName } from "../core/ssh/ssh-key-store.ts";
 import type { SshService } from "../core/ssh/ssh-service.ts";
 import { Outflow } from "./outflow.ts";
 import { forwardPort } from "./port-channel.ts";
-import { SessionChannel } from "./session-channel.ts";
+import { SessionChannel, type SessionUse } from "./session-channel.ts";
 import type { SshLibrary } from "./ssh-library.ts";
 import { verifyLogin } from "./verify-login.ts";
 
@@ -32,7 +32,14 @@ export interface ConnectionDeps {
   dial(sandboxId: string, port: number, signal: AbortSignal): Promise<Duplex>;
   /** The sandbox is in use until what is returned is disposed. */
   hold(sandboxId: string): Disposable;
+  /** Told of each login and of what is begun with it. */
+  onUse(use: SshUse): void;
   readonly logger: Logger;
+}
+
+export interface SshUse {
+  readonly key: SshKeyName;
+  readonly operation: "sshLogin" | "sshForward" | SessionUse;
 }
 
 /** One client, from its first byte on. Logs in by key alone, and ends when that key is revoked. */
@@ -80,6 +87,7 @@ export class SshConnection {
     client.on("tcpip", (accept, reject, info) => {
       if (this.#channels.size >= MAX_CHANNELS || this.#key === undefined) return reject();
       const { sandboxId } = this.#key;
+      this.#deps.onUse({ key: this.#key, operation: "sshForward" });
       const isOpen = { unreadBytes: () => stream?.readableLength ?? 0 };
       let stream: ServerChannel | undefined;
       this.#channels.add(isOpen);
@@ -132,6 +140,7 @@ export class SshConnection {
     this.#key = key;
     this.#use = this.#deps.hold(key.sandboxId);
     this.#watchIdle();
+    this.#deps.onUse({ key, operation: "sshLogin" });
     this.#deps.logger.info(
       { event: "ssh.login", sandboxId: key.sandboxId, fingerprint: key.fingerprint, address: this.address },
       "SSH login",
@@ -148,6 +157,7 @@ export class SshConnection {
       outflow: new Outflow(this.#socket, this.#ending.signal),
       signal: this.#ending.signal,
       overrun: () => this.end(),
+      onUse: (operation: SessionUse) => this.#deps.onUse({ key, operation }),
     };
   }
 

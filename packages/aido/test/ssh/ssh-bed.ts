@@ -8,6 +8,7 @@ import { openSsh } from "../../src/compose/open-ssh.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
 import { StreamLogger } from "../../src/log/stream-logger.ts";
+import type { SshUse } from "../../src/ssh/ssh-connection.ts";
 import { type AidoUnderTest, openPlace } from "../contract/aido-contract.ts";
 
 const LIMIT_MS = 60_000;
@@ -35,7 +36,8 @@ export async function sshBed(under: AidoUnderTest, request: CreateSandbox = {}) 
     write: () => undefined,
     now: () => new Date(),
   });
-  const server = await openSsh({ aido, config, logger });
+  const uses: SshUse[] = [];
+  const server = await openSsh({ aido, config, logger, onUse: (use) => uses.push(use) });
   const address = await aido.ssh.address(id);
   const knownHosts = join(directory, "known_hosts");
   writeFileSync(knownHosts, `[127.0.0.1]:${address.port} ${address.hostKey}\n`);
@@ -60,6 +62,8 @@ export async function sshBed(under: AidoUnderTest, request: CreateSandbox = {}) 
     place,
     aido,
     id,
+    /** What the audit log is told. */
+    uses,
     directory,
     port: address.port,
     path: (name: string) => join(directory, name),

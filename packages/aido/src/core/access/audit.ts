@@ -17,6 +17,8 @@ export interface StoredAuditEntry extends AuditEntry {
 export interface AuditQuery {
   owner?: string | undefined;
   sandbox?: string | undefined;
+  /** Only what was done, not what was refused. */
+  succeeded?: boolean | undefined;
   /** Only entries older than the one with this id. */
   before?: number | undefined;
   limit: number;

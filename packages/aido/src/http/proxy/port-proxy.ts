@@ -20,10 +20,18 @@ export interface PortProxyOptions {
   tokens: PortTokens;
   isDraining: () => boolean;
   /** Told once per request, when its headers are sent. */
-  onReply?: (status: number, durationMs: number, code: string | undefined) => void;
+  onReply?: (reply: PortReply) => void;
   /** Without a byte in either direction. */
   idleMs?: number;
   upgradeIdleMs?: number;
+}
+
+export interface PortReply {
+  status: number;
+  durationMs: number;
+  code: string | undefined;
+  /** Undefined when the address was wrong: it may name anything. */
+  port: { sandboxId: string; port: number; isUpgrade: boolean } | undefined;
 }
 
 const IDLE_MS = 10 * 60_000;
@@ -45,7 +53,7 @@ export class PortProxy {
     if (address === undefined) return false;
     const started = performance.now();
     const told = (code?: string) =>
-      this.#options.onReply?.(response.statusCode, performance.now() - started, code);
+      this.#tell(address, { status: response.statusCode, started, code, isUpgrade: false });
     this.#forward(request, response, address).then(
       () => told(),
       (thrown: unknown) => told(fail(response, thrown)),
@@ -59,7 +67,7 @@ export class PortProxy {
     if (address === undefined) return false;
     const started = performance.now();
     const told = (status: number, code?: string) =>
-      this.#options.onReply?.(status, performance.now() - started, code);
+      this.#tell(address, { status, started, code, isUpgrade: true });
     try {
       told(await this.#passUpgrade(request, socket, head, address));
     } catch (thrown) {
@@ -90,6 +98,21 @@ export class PortProxy {
       head,
       replyHeaders: (reply) => toClientHeaders(reply, address),
       idleMs: this.#options.upgradeIdleMs ?? UPGRADE_IDLE_MS,
+    });
+  }
+
+  #tell(
+    address: PortAddress,
+    outcome: { status: number; started: number; code: string | undefined; isUpgrade: boolean },
+  ): void {
+    const { sandboxId, port, token } = address;
+    const { status, started, code, isUpgrade } = outcome;
+    const isOpen = this.#options.tokens.isValid(sandboxId, port, token);
+    this.#options.onReply?.({
+      status,
+      durationMs: performance.now() - started,
+      code,
+      port: isOpen ? { sandboxId, port, isUpgrade } : undefined,
     });
   }
 

@@ -56,6 +56,7 @@ export function systemRoutes(deps: SystemDeps): Operation[] {
       scope: "read",
       replies: { 200: { contentType: "text/plain", description: "Prometheus text format" } },
       quiet: true,
+      unaudited: true,
       handle: async ({ http }) =>
         http.body(await deps.metrics.render(), 200, { "content-type": "text/plain; version=0.0.4" }),
     }),
@@ -70,6 +71,7 @@ export function systemRoutes(deps: SystemDeps): Operation[] {
         200: { schema: metricsReply, description: "Counters are kept for good; others are as of now" },
       },
       quiet: true,
+      unaudited: true,
       handle: async ({ http }) => http.json(await deps.metrics.counted()),
     }),
     operation({

@@ -124,4 +124,26 @@ describe("sockets are requests like any other", () => {
     expect(refused.headers).toMatchObject({ "retry-after": expect.any(String) });
     socket.terminate();
   });
+
+  test("a key's own limit counts for its sockets and their signals, though the server has none", async () => {
+    await using server = await listening();
+    const { bed } = server;
+    const key = await bed.key("me", { limits: { rateLimit: 2 } });
+    const free = await bed.key("you");
+    const id = await bed.sandbox(key);
+    const { json } = await bed.exec(id, ["stubborn"], { background: true }, key);
+    const path = `/api/sandbox/${id}/exec/${json.id}/ws`;
+    const { socket } = await server.connect(`${path}?key=${key}`);
+    const told: { type: string; error?: { code: string } }[] = [];
+    socket.on("message", (data) => told.push(JSON.parse(String(data))));
+    for (let sent = 0; sent < 2; sent += 1) socket.send(JSON.stringify({ type: "signal", signal: "HUP" }));
+    await expect
+      .poll(() => told.filter(({ type }) => type === "error"))
+      .toMatchObject([{ error: { code: "RATE_LIMITED" } }]);
+    expect((await server.connect(`${path}?key=${key}`)).status).toBe(429);
+    for (let asked = 0; asked < 4; asked += 1) {
+      expect((await server.connect(`${path}?key=${free}`)).status).toBe(404);
+    }
+    socket.terminate();
+  });
 });

@@ -65,7 +65,7 @@ export function upgradeHandler(deps: UpgradeDeps): {
     asked.principal = principal;
     if (!principal.scopes.includes("write") && !principal.scopes.includes("admin"))
       throw new AidoError("FORBIDDEN", "This key may not use terminals; it needs the scope write");
-    const { refusal } = deps.rateLimiter.take(principal.owner);
+    const { refusal } = deps.rateLimiter.take(principal.owner, principal.rateLimit);
     if (refusal !== undefined) throw refusal;
     const sandbox = await ownSandbox(deps.aido, principal, asked.sandbox);
     asked.sandbox = sandbox.id;
@@ -75,7 +75,7 @@ export function upgradeHandler(deps: UpgradeDeps): {
     const onSignal = async (send: () => Promise<void>): Promise<void> => {
       const signal = { ...asked, operation: "signalExec", started: performance.now() };
       try {
-        const { refusal } = deps.rateLimiter.take(principal.owner);
+        const { refusal } = deps.rateLimiter.take(principal.owner, principal.rateLimit);
         if (refusal !== undefined) throw refusal;
         await send();
         report(signal, 200);
@@ -99,7 +99,7 @@ export function upgradeHandler(deps: UpgradeDeps): {
       status,
       failure,
       durationMs: performance.now() - asked.started,
-      isAudited: asked.operation !== NO_OPERATION,
+      audit: asked.operation === NO_OPERATION ? "none" : "all",
       isQuiet: false,
     });
   };

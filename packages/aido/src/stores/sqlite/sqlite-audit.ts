@@ -38,6 +38,7 @@ export class SqliteAudit implements AuditStore {
     where("owner = ?", query.owner);
     where("sandbox = ?", query.sandbox);
     where("id < ?", query.before);
+    where("status < ?", query.succeeded === true ? 400 : undefined);
     const filter = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
     return this.#db
       .all(`SELECT * FROM audit ${filter} ORDER BY id DESC LIMIT ?`, ...values, query.limit)
