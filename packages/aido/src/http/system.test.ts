@@ -134,6 +134,7 @@ describe("the server about itself", () => {
       commitId: expect.stringMatching(/^[0-9a-f]{40}$/),
       message: "Update files for sandbox execution",
       files: ["index.js"],
+      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/),
     });
     expect(history[2]).toMatchObject({ message: "Initial commit", files: ["README.md"] });
     const pair = { fromExecId: one.json.id, toExecId: two.json.id };

@@ -105,6 +105,9 @@ export function apiSuite({ driver, killContainer }: ApiSuiteOptions): void {
         { id: first.id, message, files: ["index.js"] },
         { id: "unknown", message: "Initial commit" },
       ]);
+      for (const { timestamp } of history.history) {
+        expect(timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/);
+      }
       expect(Object.keys(diff.diff)).toEqual(["index.js"]);
       expect(diff.diff["index.js"]).toContain(
         '+console.log("Version 2");\n+console.log("New feature added!");\n',

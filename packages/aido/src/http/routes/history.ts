@@ -125,9 +125,14 @@ function toWire(entry: HistoryEntry) {
   return {
     id: entry.execId,
     commitId: entry.commitId,
-    timestamp: entry.at.toISOString(),
+    timestamp: toOffsetTime(entry.at),
     message: entry.message,
     files: [...entry.files],
     ...(entry.truncated === true ? { truncated: true } : {}),
   };
+}
+
+/** As seed 3 prints it, and git: to the second, with the offset in digits. */
+function toOffsetTime(at: Date): string {
+  return at.toISOString().replace(/\.\d{3}Z$/, "+00:00");
 }
