@@ -123,6 +123,7 @@ async function serve(
     sandboxTokens: new SandboxTokens(store.sandboxes),
     addressLimiter: new AddressLimiter(),
     maxBodyBytes: config.serve.maxBodyBytes,
+    bodyIdleMs: config.serve.bodyIdleMs,
     corsOrigins: config.serve.corsOrigins,
     draining: drain.signal,
   });

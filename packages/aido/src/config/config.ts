@@ -17,6 +17,7 @@ export interface ServeConfig {
   readonly maxCpus: number;
   readonly maxMemoryBytes: number;
   readonly maxBodyBytes: number;
+  readonly bodyIdleMs: number;
   readonly corsOrigins: readonly string[];
   readonly pool: string | undefined;
   readonly jwtSecret: Secret | undefined;
@@ -204,6 +205,7 @@ export function toConfig(values: Values, cwd: string): Config {
       maxCpus: values["serve.maxCpus"],
       maxMemoryBytes: values["serve.maxMemory"],
       maxBodyBytes: values["serve.maxBody"],
+      bodyIdleMs: values["serve.bodyIdleTimeout"],
       corsOrigins: toList(values["serve.corsOrigins"]),
       pool: values["serve.pool"],
       jwtSecret: values["serve.jwtSecret"],

@@ -1,6 +1,6 @@
 import type { Secret } from "./secret.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
-import { bytes, flag, numberFrom, secret, text, url } from "./value-kinds.ts";
+import { bytes, duration, flag, numberFrom, secret, text, url } from "./value-kinds.ts";
 
 /** Where `aido serve` listens, whom it lets in and how much each may have. */
 export interface ServeValues {
@@ -14,6 +14,7 @@ export interface ServeValues {
   "serve.maxCpus": number;
   "serve.maxMemory": number;
   "serve.maxBody": number;
+  "serve.bodyIdleTimeout": number;
   "serve.corsOrigins": string | undefined;
   "serve.pool": string | undefined;
   "serve.jwtSecret": Secret | undefined;
@@ -77,6 +78,11 @@ export const SERVE_SETTINGS: { readonly [K in keyof ServeValues]: SettingDefinit
     kind: bytes,
     default: 32 * 1024 * 1024,
     description: "Largest JSON body of a request; files are streamed and not bounded by it.",
+  },
+  "serve.bodyIdleTimeout": {
+    kind: duration,
+    default: 2 * 60_000,
+    description: "How long a request may pause within its body before it is refused with 408.",
   },
   "serve.corsOrigins": {
     kind: text,

@@ -9,7 +9,7 @@ import type { FailedLogins } from "./auth/failed-logins.ts";
 import { authenticateSandbox } from "./auth/sandbox-token.ts";
 import { corsHeaders } from "./cors.ts";
 import { errorReply } from "./error-reply.ts";
-import { clientAddress, clientSignal, readJson } from "./incoming.ts";
+import { clientAddress, clientSignal, limitBodyIdle, readJson } from "./incoming.ts";
 import type { HttpMetrics } from "./metrics.ts";
 import type { Operation } from "./operation.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
@@ -31,6 +31,8 @@ export interface AppOptions {
   logger: Logger;
   /** Of JSON bodies; streams are bounded by what they write to. */
   maxBodyBytes: number;
+  /** Within a body, until its next byte. */
+  bodyIdleMs: number;
   /** Origins that browsers may call from; none by default. */
   corsOrigins: readonly string[];
   /** Aborted when the server drains; running requests go on, new ones are refused. */
@@ -93,6 +95,7 @@ async function serve(operation: Operation, http: Context, options: AppOptions): 
       Object.assign(headers, taken.headers);
       if (taken.refusal !== undefined) throw taken.refusal;
     } else if (operation.unlimited !== true) options.addressLimiter.take(http);
+    limitBodyIdle(http, options.bodyIdleMs);
     const body = operation.body === undefined ? undefined : await readJson(http, options.maxBodyBytes);
     response = await operation.handle({
       params: operation.params?.parse(http.req.param()),

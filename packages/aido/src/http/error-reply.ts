@@ -9,6 +9,8 @@ export function errorReply(thrown: unknown, requestId: string): { error: AidoErr
     "content-type": "application/json",
     "aido-request-id": requestId,
   };
+  // The rest of its body may still come, and would be taken for another request.
+  if (error.code === "REQUEST_TIMEOUT") headers["connection"] = "close";
   if (error.kind === "unauthenticated") headers["www-authenticate"] = "Bearer";
   const retryAfter = error.details["retryAfterSeconds"];
   if (ERROR_KINDS[error.kind].retry || retryAfter !== undefined)
@@ -55,6 +57,7 @@ function statusOf(error: AidoError): number {
   if (error.code === "CONTAINER_EXPIRED") return 410;
   if (error.code === "METHOD_NOT_ALLOWED") return 405;
   if (error.code === "PAYLOAD_TOO_LARGE") return 413;
+  if (error.code === "REQUEST_TIMEOUT") return 408;
   if (error.code === "PORT_UNREACHABLE") return 502;
   return error.status;
 }

@@ -26,9 +26,8 @@ export interface RunningServer {
   drain(): Promise<void>;
 }
 
-/** A client that sends its headers or body slower than this is cut off. */
+/** A client that sends its headers slower than this is cut off. */
 const HEADERS_TIMEOUT_MS = 15_000;
-const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** How long a WebSocket client may take to answer that the server leaves. */
 const GOODBYE_MS = 2_000;
 const SWEEP_MS = 50;
@@ -39,7 +38,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     if (!options.intercept(request, response)) void answer(request, response);
   });
   server.headersTimeout = HEADERS_TIMEOUT_MS;
-  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  // Bodies have a limit on their pauses, where they are read: an upload may go on for as long as it takes.
+  server.requestTimeout = 0;
   server.keepAliveTimeout = 65_000;
   server.on("upgrade", options.upgrade.handle);
   await listen(server, options.host, options.port);

@@ -156,6 +156,7 @@ export class ApiBed implements AsyncDisposable {
       metrics,
       logger,
       maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
+      bodyIdleMs: config.serve.bodyIdleMs,
       corsOrigins,
       draining: draining.signal,
     });

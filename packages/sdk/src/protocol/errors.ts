@@ -27,6 +27,7 @@ export const ERROR_CODES = {
   INPUT_NOT_FOUND: "invalid",
   ARGUMENTS_TOO_LONG: "invalid",
   PAYLOAD_TOO_LARGE: "invalid",
+  REQUEST_TIMEOUT: "timeout",
   METHOD_NOT_ALLOWED: "invalid",
   MISSING_AUTH: "unauthenticated",
   INVALID_AUTH_FORMAT: "unauthenticated",
