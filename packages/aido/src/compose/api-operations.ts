@@ -41,6 +41,8 @@ export interface ApiDeps {
   metrics: HttpMetrics;
   tokens: PortTokens;
   maxBodyBytes: number;
+  /** Life of sandboxes that name none. */
+  timeoutMs: number;
   /** Aido's own when absent. */
   agents?: Agents;
   imageBuilders: ImageBuilders;
@@ -63,7 +65,12 @@ export function apiOperations(deps: ApiDeps): readonly Operation[] {
     },
   };
   const operations: Operation[] = [
-    ...sandboxRoutes(aido, { idempotency: deps.idempotency, images: aido.images, awsUsers }),
+    ...sandboxRoutes(aido, {
+      idempotency: deps.idempotency,
+      images: aido.images,
+      awsUsers,
+      timeoutMs: deps.timeoutMs,
+    }),
     ...execRoutes(aido, {
       known,
       idempotency: deps.idempotency,

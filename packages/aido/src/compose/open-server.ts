@@ -108,6 +108,7 @@ async function serve(
     metrics,
     tokens,
     maxBodyBytes: config.serve.maxBodyBytes,
+    timeoutMs: config.serve.timeoutMs,
     imageBuilders: config.images.builders,
     awsUsers: config.aws.users,
     pool: () => pool?.state() ?? [],

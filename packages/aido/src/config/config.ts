@@ -18,6 +18,8 @@ export interface ServeConfig {
   readonly maxMemoryBytes: number;
   readonly maxBodyBytes: number;
   readonly bodyIdleMs: number;
+  /** Of sandboxes that name no life of their own; 0 is none. */
+  readonly timeoutMs: number;
   readonly corsOrigins: readonly string[];
   readonly pool: string | undefined;
   readonly jwtSecret: Secret | undefined;
@@ -206,6 +208,7 @@ export function toConfig(values: Values, cwd: string): Config {
       maxMemoryBytes: values["serve.maxMemory"],
       maxBodyBytes: values["serve.maxBody"],
       bodyIdleMs: values["serve.bodyIdleTimeout"],
+      timeoutMs: values["serve.timeout"],
       corsOrigins: toList(values["serve.corsOrigins"]),
       pool: values["serve.pool"],
       jwtSecret: values["serve.jwtSecret"],

@@ -16,11 +16,13 @@ export const LIMIT_SETTINGS: { readonly [K in keyof LimitValues]: SettingDefinit
     kind: numberFrom(0.01, { whole: false }),
     default: undefined,
     description: "Processors of a new sandbox; the profile's when unset.",
+    variables: { DEFAULT_CPU_LIMIT: numberFrom(0.01, { whole: false }) },
   },
   "limits.memory": {
     kind: bytes,
     default: undefined,
     description: "Memory and swap together of a new sandbox; the profile's when unset.",
+    variables: { DEFAULT_MEMORY_LIMIT: bytes },
   },
   "limits.pids": {
     kind: numberFrom(8, { whole: true }),

@@ -1,5 +1,5 @@
 import type { SettingDefinition } from "./setting-definition.ts";
-import { duration, flag, numberFrom, seconds } from "./value-kinds.ts";
+import { duration, flag, milliseconds, numberFrom, seconds } from "./value-kinds.ts";
 
 /** When sandboxes count as unused. */
 export interface ReaperValues {
@@ -13,7 +13,7 @@ export const REAPER_SETTINGS: { readonly [K in keyof ReaperValues]: SettingDefin
     kind: duration,
     default: 30_000,
     description: "How often a server looks for sandboxes that are idle or at the end of their life; 0 never.",
-    variables: { SANDBOX_REAPER_INTERVAL: seconds },
+    variables: { CONTAINER_CLEANUP_INTERVAL: milliseconds, SANDBOX_REAPER_INTERVAL: seconds },
   },
   "reaper.busyCpus": {
     kind: numberFrom(0, { whole: false }),

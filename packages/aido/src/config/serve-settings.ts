@@ -1,6 +1,6 @@
 import type { Secret } from "./secret.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
-import { bytes, duration, flag, numberFrom, secret, text, url } from "./value-kinds.ts";
+import { bytes, duration, flag, milliseconds, numberFrom, secret, text, url } from "./value-kinds.ts";
 
 /** Where `aido serve` listens, whom it lets in and how much each may have. */
 export interface ServeValues {
@@ -15,6 +15,7 @@ export interface ServeValues {
   "serve.maxMemory": number;
   "serve.maxBody": number;
   "serve.bodyIdleTimeout": number;
+  "serve.timeout": number;
   "serve.corsOrigins": string | undefined;
   "serve.pool": string | undefined;
   "serve.jwtSecret": Secret | undefined;
@@ -83,6 +84,13 @@ export const SERVE_SETTINGS: { readonly [K in keyof ServeValues]: SettingDefinit
     kind: duration,
     default: 2 * 60_000,
     description: "How long a request may pause within its body before it is refused with 408.",
+  },
+  "serve.timeout": {
+    kind: duration,
+    default: 30 * 60_000,
+    description:
+      "Life of sandboxes made over HTTP that name none; with 0 it is that of `ttl`. Not of the profile `sidecar`, whose own is `sidecar.ttl`.",
+    variables: { DEFAULT_TIMEOUT: milliseconds },
   },
   "serve.corsOrigins": {
     kind: text,

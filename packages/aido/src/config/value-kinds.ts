@@ -106,6 +106,12 @@ export const seconds: ValueKind<number> = {
   },
 };
 
+/** A plain number of milliseconds, for variables that have always been written so. */
+export const milliseconds: ValueKind<number> = {
+  what: "a number of milliseconds",
+  read: (value) => (typeof value === "string" && /^\d{1,12}$/.test(value) ? Number(value) : undefined),
+};
+
 export const bytes: ValueKind<number> = {
   what: "a size such as 64k, 512m or 4g, or a number of bytes",
   read(value) {

@@ -33,6 +33,18 @@ describe("sandboxes over HTTP", () => {
     );
   });
 
+  test("S3-12 S3-13 S3-14 the variables of former servers say what a sandbox has that asks for nothing", async () => {
+    const env = { DEFAULT_TIMEOUT: "120000", DEFAULT_MEMORY_LIMIT: "256m", DEFAULT_CPU_LIMIT: "0.25" };
+    await using bed = await ApiBed.open({ env });
+    const { json } = await bed.post("/api/sandbox", {});
+    expect(json.limits).toMatchObject({ memoryBytes: 256 * 1024 ** 2, cpus: 0.25 });
+    const lives = Date.parse(json.expiresAt) - Date.parse(json.createdAt);
+    expect(lives).toBeGreaterThanOrEqual(120_000);
+    expect(lives).toBeLessThan(30 * 60_000);
+    const asked = await bed.post("/api/sandbox", { options: { memoryLimit: "64m", cpuLimit: "1" } });
+    expect(asked.json.limits).toMatchObject({ memoryBytes: 64 * 1024 ** 2, cpus: 1 });
+  });
+
   test.each([
     ["an alias", "@ai-sandbox/node", /^node:/],
     ["an alias with a tag", "@ai-sandbox/javascript:18", /^node:/],

@@ -132,6 +132,7 @@ export class ApiBed implements AsyncDisposable {
       metrics,
       tokens: new PortTokens(Buffer.alloc(32, 7)),
       maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
+      timeoutMs: config.serve.timeoutMs,
       ...(options.agents && { agents: options.agents }),
       imageBuilders: options.imageBuilders ?? config.images.builders,
       pool: () => [],

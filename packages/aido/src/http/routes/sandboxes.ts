@@ -35,7 +35,6 @@ import { statsEvents } from "../streams/stats-events.ts";
 import { sandboxToWire, statsToWire, usageToWire } from "../to-wire.ts";
 
 const TAG = "sandboxes";
-const DEFAULT_TIMEOUT_MS = 30 * 60_000;
 const DEFAULT_PAGE = 100;
 const MEMORY_UNITS: Readonly<Record<string, number>> = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
 
@@ -43,6 +42,8 @@ export interface SandboxRouteDeps {
   idempotency: Idempotency;
   images: ImageLookup;
   awsUsers?: AwsUsers | undefined;
+  /** Life of those that name none; 0 leaves it to core. */
+  timeoutMs: number;
 }
 
 const statsQuery = z.strictObject({ stream: z.enum(["", "true", "false"]).optional() });
@@ -76,7 +77,7 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
         const asked = { owner, key, operation: "createSandbox", body };
         const response = await idempotent(deps.idempotency, asked, async () => {
           const labels = { ...body.labels, ...ownerLabels(request.principal) };
-          const wanted = { ...toCreateSandbox(body), labels };
+          const wanted = { ...toCreateSandbox(body, deps.timeoutMs), labels };
           const sandbox = await aido.sandboxes.create(wanted, { signal: request.signal });
           request.sandboxId = sandbox.id;
           made = sandbox;
@@ -238,20 +239,21 @@ function createdToWire(sandbox: SandboxInfo) {
 }
 
 /** The wire's units (text with k, m, g; milliseconds) become bytes and numbers here and nowhere else. */
-export function toCreateSandbox(body: CreateSandboxBody): CreateSandbox {
+export function toCreateSandbox(body: CreateSandboxBody, timeoutMs: number): CreateSandbox {
   const { options, image, ...rest } = body;
   const limits = { ...rest.limits };
   if (options?.memoryLimit !== undefined) limits.memoryBytes = memoryBytes(options.memoryLimit);
   if (options?.cpuLimit !== undefined) limits.cpus = Number(options.cpuLimit);
   const profile = rest.profile ?? "server";
+  // A sidecar's life is the operator's to set.
+  const unnamed = profile === "sidecar" || timeoutMs === 0 ? undefined : timeoutMs;
   return {
     ...rest,
     profile,
     history: rest.history ?? true,
     image: image ?? (rest.profile === "sidecar" ? undefined : "bash"),
     limits,
-    // A sidecar's life is the operator's to set.
-    ttlMs: rest.ttlMs ?? options?.timeout ?? (profile === "sidecar" ? undefined : DEFAULT_TIMEOUT_MS),
+    ttlMs: rest.ttlMs ?? options?.timeout ?? unnamed,
   };
 }
 
