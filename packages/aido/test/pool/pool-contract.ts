@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { type PoolSpec, parsePool } from "../../src/core/pool/parse-pool.ts";
 import type { WarmPool } from "../../src/core/pool/warm-pool.ts";
 import { agentPath } from "../backends/agent-path.ts";
 import { type AidoUnderTest, openPlace, output } from "../contract/aido-contract.ts";
@@ -43,6 +44,38 @@ export function poolContract(under: AidoUnderTest): void {
       await expect.poll(() => bed.pool.state()[0]?.ready, { timeout: 60_000 }).toBeGreaterThanOrEqual(5);
     });
 
+    test("one that died behind the pool's back is given to nobody, and the pool fills again", async () => {
+      await using bed = await poolBed(under, 2);
+      await bed.ready(2);
+      const [dead = ""] = (await bed.aido.driver.list()).map(({ sandboxId }) => sandboxId);
+      await bed.aido.driver.stop(dead, 0);
+      const made = [await bed.create({ ttlMs: 120_000 }), await bed.create({ ttlMs: 120_000 })];
+      for (const { id } of made) {
+        expect(id).not.toBe(dead);
+        expect(await output(bed.aido, id, ["echo", id])).toBe(`${id}\n`);
+      }
+      // Asked for twice within the minute: as many are kept, and none of them is the dead one.
+      await bed.ready(2);
+      await expect.poll(() => bed.aido.driver.inspect(dead), { timeout: 60_000 }).toBeUndefined();
+      const next = await bed.create({ ttlMs: 120_000 });
+      expect(await output(bed.aido, next.id, ["echo", "again"])).toBe("again\n");
+    });
+
+    test("a pool with limits of its own is for requests with those limits, and others get a new sandbox", async () => {
+      await using bed = await poolBed(under, 0);
+      const limits = { memoryBytes: 256 * 1024 ** 2 };
+      const specs = parsePool(JSON.stringify([{ image: under.image, size: 1, limits }]));
+      const pool = await bed.open(specs);
+      await expect.poll(() => pool.state()[0]?.ready, { timeout: 60_000 }).toBe(1);
+      const other = await bed.create({ ttlMs: 120_000 });
+      expect(pool.state()).toMatchObject([{ ready: 1, hits: 0 }]);
+      expect((await bed.aido.sandboxes.get(other.id)).limits.memoryBytes).not.toBe(limits.memoryBytes);
+      const same = await bed.create({ ttlMs: 120_000, limits });
+      expect(pool.state()).toMatchObject([{ hits: 1 }]);
+      expect((await bed.aido.sandboxes.get(same.id)).limits).toMatchObject(limits);
+      expect(await output(bed.aido, same.id, ["echo", "bounded"])).toBe("bounded\n");
+    });
+
     test("closing leaves no sandbox that nobody got", async () => {
       await using bed = await poolBed(under, 2);
       await bed.ready(2);
@@ -75,8 +108,8 @@ async function poolBed(under: AidoUnderTest, size: number) {
   const place = openPlace(under);
   const aido = await place.open();
   const pools: WarmPool[] = [];
-  const open = async (count: number) => {
-    const pool = await openPool(aido, under.image, count);
+  const open = async (wanted: number | readonly PoolSpec[]) => {
+    const pool = await openPool(aido, under.image, wanted);
     pools.push(pool);
     return pool;
   };
