@@ -1,11 +1,20 @@
 import { join } from "node:path";
-import { AidoError, type OutputChunk, type OutputRange } from "@aido/sdk/protocol";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { AidoError, type OutputChunk, type OutputRange, type OutputStream } from "@aido/sdk/protocol";
 import type { FollowedExec } from "./followed-exec.ts";
+import { type OutputTurn, RecordedOrder } from "./output-order.ts";
 import { RecordedFile } from "./recorded-file.ts";
 
 const STREAMS = ["stdout", "stderr"] as const;
+/** Pieces that are read at once and may be tiny: others have their turn after so many. */
+const PIECES_PER_TURN = 256;
 
-/** Recorded output from the given offsets on. `follow` is asked again after every change, as recorders may change. */
+type Offsets = Record<OutputStream, number>;
+
+/**
+ * Recorded output from the given offsets on, in the order in which it came as far as that is known. `follow` is asked
+ * again after every change, as recorders may change.
+ */
 export async function* readOutput(
   directory: string,
   range: OutputRange,
@@ -17,23 +26,22 @@ export async function* readOutput(
     stdout: new RecordedFile(join(directory, "stdout")),
     stderr: new RecordedFile(join(directory, "stderr")),
   };
+  const order = new RecordedOrder(directory);
   try {
-    for (;;) {
+    for (let pieces = 1; ; ) {
       signal?.throwIfAborted();
       const exec = await follow();
       // Before reading: what is written while we read is seen in the next round.
       const isOver = range.follow !== true || exec.isEnded();
       const until = { ...exec.sizes() };
-      for (let isMore = true; isMore; ) {
-        isMore = false;
-        for (const stream of STREAMS) {
-          if (at[stream] >= until[stream]) continue;
-          const data = await files[stream].read(at[stream], until[stream] - at[stream]);
+      for (const { stream, end } of stretches(order, at, until)) {
+        while (at[stream] < end) {
           const offset = at[stream];
+          const data = await files[stream].read(offset, end - offset);
           at[stream] += data.length;
-          isMore = true;
           yield { stream, offset, data };
           signal?.throwIfAborted();
+          if (pieces++ % PIECES_PER_TURN === 0) await nextTurn();
         }
       }
       if (isOver) return;
@@ -43,8 +51,19 @@ export async function* readOutput(
       await exec.change(signal);
     }
   } finally {
+    order.close();
     for (const stream of STREAMS) files[stream].close();
   }
+}
+
+/** What is to be read next, up to `until`, while `at` moves on with the reader. */
+function* stretches(order: RecordedOrder, at: Readonly<Offsets>, until: Offsets): Generator<OutputTurn> {
+  while (STREAMS.every((stream) => at[stream] < until[stream])) {
+    const turn = order.after(at);
+    if (turn === undefined) break;
+    yield { stream: turn.stream, end: Math.min(turn.end, until[turn.stream]) };
+  }
+  for (const stream of STREAMS) yield { stream, end: until[stream] };
 }
 
 function toOffset(offset: number | undefined): number {

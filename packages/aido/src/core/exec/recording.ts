@@ -5,6 +5,7 @@ import type { ExecListener } from "../supervisor/live-exec.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import { type EndOutcome, LOST, toEndOutcome } from "./exec-status.ts";
 import { OutputFile } from "./output-file.ts";
+import { OutputOrder } from "./output-order.ts";
 
 const ACK_EVERY_BYTES = 65_536;
 
@@ -27,6 +28,7 @@ export class Recording implements ExecListener {
   readonly #options: RecordingOptions;
   readonly #acked: Record<OutputStream, number>;
   readonly #received: Record<OutputStream, number>;
+  readonly #order: OutputOrder;
   readonly #waiting = new Set<() => void>();
   #hasFailed = false;
 
@@ -34,6 +36,7 @@ export class Recording implements ExecListener {
     this.#options = options;
     this.#acked = { ...options.from };
     this.#received = { ...options.from };
+    this.#order = new OutputOrder(options.directory, this.#received);
     const file = (stream: OutputStream) =>
       new OutputFile(
         join(options.directory, stream),
@@ -46,6 +49,7 @@ export class Recording implements ExecListener {
   }
 
   onOutput(stream: OutputStream, offset: number, data: Buffer): void {
+    this.#order.hear(stream);
     this.#received[stream] = offset + data.length;
     this[stream].push(data);
     if (this.#hasFailed) this.#discard();
@@ -84,6 +88,7 @@ export class Recording implements ExecListener {
   }
 
   close(): void {
+    this.#order.close();
     this.stdout.close();
     this.stderr.close();
   }
