@@ -15,6 +15,7 @@ export function sandboxToWire(sandbox: SandboxInfo): SandboxReply {
     name: sandbox.name ?? null,
     profile: sandbox.profile,
     image: sandbox.image,
+    ...(sandbox.programs === undefined ? {} : { programs: sandbox.programs }),
     driver: sandbox.driver,
     isolation: sandbox.isolation,
     state: sandbox.state,

@@ -20,7 +20,20 @@ test.each([
   expect(outcome.stderr).toContain("to stderr");
 });
 
-test("on docker a task runs in the image it names", async () => {
+test("S0-72 without images the record, the evidence and the user are told what ran in place of the one asked for", async () => {
+  await using project = await Project.make("local", TASKS);
+  const outcome = await project.ok(["run", "hello.py", "--no-auto-destroy"]);
+  const [{ id } = expect.fail("no sandbox")] = await project.json<{ id: string }[]>(["ls"]);
+  const stood = { image: "python:3.12-slim", programs: expect.stringMatching(/^host \/.*\/python3/) };
+  expect(outcome.stderr).toMatch(/\(host \/.*\/python3.* in place of python:3\.12-slim\)\n/);
+  expect(await project.readJson(".aido", "sandboxes", id, "run.json")).toMatchObject({ container: stood });
+  expect(await project.json(["inspect", id])).toMatchObject(stood);
+  const events = (await project.ok(["evidence", id, "--json"])).stdout.trim().split("\n");
+  const created = events.map((line) => JSON.parse(line)).find(({ event }) => event === "container.created");
+  expect(created).toMatchObject({ detail: stood });
+});
+
+test("S0-72 on docker a task runs in the image it names", async () => {
   await using project = await Project.make("docker", TASKS);
   const python = await project.aido(["run", "hello.py", "--image", "aido-test:python"]);
   expect(python).toMatchObject({ code: 0, stdout: "hello from python\n" });

@@ -50,6 +50,10 @@ export class AgentDriver implements Driver {
     return true;
   }
 
+  standIn(): undefined {
+    return undefined;
+  }
+
   async ensureImage(): Promise<void> {}
 
   async create(spec: ContainerSpec): Promise<Container> {

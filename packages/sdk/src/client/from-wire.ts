@@ -9,6 +9,7 @@ export function toSandboxInfo(reply: SandboxReply): SandboxInfo {
     name: reply.name ?? undefined,
     profile: reply.profile,
     image: reply.image,
+    ...(reply.programs === undefined ? {} : { programs: reply.programs }),
     driver: reply.driver,
     isolation: reply.isolation,
     state: reply.state,

@@ -55,7 +55,8 @@ export interface RunRecord {
   completedAt: string | null;
   duration: number | null;
   exitCode: number | null;
-  container: { id: string | null; image: string };
+  /** `programs` is what stands for the image where the driver has none. */
+  container: { id: string | null; image: string; programs?: string };
   autoDestroy: boolean;
   /** One entry per step of a pipeline; absent for a single task. */
   steps?: readonly StepRecord[];

@@ -88,6 +88,8 @@ export interface SandboxInfo {
   name: string | undefined;
   profile: ProfileName;
   image: string;
+  /** What it really runs where the driver has no images, such as `host /usr/bin/python3.11`. */
+  programs?: string | undefined;
   driver: string;
   isolation: Isolation;
   state: SandboxState;

@@ -104,7 +104,7 @@ export const runReply = z.object({
   completedAt: z.string().nullable(),
   duration: z.number().nullable(),
   exitCode: z.number().nullable(),
-  container: z.object({ id: z.string().nullable(), image: z.string() }),
+  container: z.object({ id: z.string().nullable(), image: z.string(), programs: z.string().optional() }),
   autoDestroy: z.boolean(),
   steps: z.array(stepReply).optional(),
   error: z.string().optional(),

@@ -81,6 +81,8 @@ export const sandboxReply = z.object({
   name: z.string().nullable(),
   profile: z.enum(PROFILES),
   image: z.string(),
+  /** What it really runs where the driver has no images. */
+  programs: z.string().optional(),
   driver: z.string(),
   isolation: z.enum(ISOLATIONS),
   state: z.enum(SANDBOX_STATES),

@@ -39,6 +39,7 @@ function fields(info: SandboxInfo, now: Date): [string, string][] {
     ["name", info.name ?? "-"],
     ["state", describeState(info)],
     ["image", info.image],
+    ...(info.programs === undefined ? [] : [["programs", info.programs] as [string, string]]),
     ["driver", info.driver],
     ["isolation", info.isolation],
     ["network", info.network],

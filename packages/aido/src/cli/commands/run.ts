@@ -42,7 +42,7 @@ export async function run(
     if (interrupt.hit === undefined) {
       await note(
         context,
-        `Running ${started.task || "its steps"} in sandbox ${started.id} (${started.container.image})`,
+        `Running ${started.task || "its steps"} in sandbox ${started.id} (${madeOf(started)})`,
       );
     }
     return await follow(context, runs, started.id, interrupt);
@@ -54,6 +54,10 @@ export async function run(
     context.progress.clear();
     interrupt.stop();
   }
+}
+
+function madeOf({ container: { image, programs } }: RunRecord): string {
+  return programs === undefined ? image : `${programs} in place of ${image}`;
 }
 
 async function follow(context: CliContext, runs: Runs, id: string, interrupt: Interrupt): Promise<number> {

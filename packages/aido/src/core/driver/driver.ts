@@ -14,6 +14,8 @@ export interface Driver {
   capabilities(signal?: AbortSignal): Promise<DriverCapabilities>;
   /** Whether `ensureImage` would have nothing to fetch. */
   hasImage(image: string, signal?: AbortSignal): Promise<boolean>;
+  /** What a sandbox really runs where the driver has no images and takes a name for a wish; undefined where it runs the image. */
+  standIn(image: string): string | undefined;
   /** Makes the image available. Resolves at once when it is there. Pulls are retried once. */
   ensureImage(
     image: string,

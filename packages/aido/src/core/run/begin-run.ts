@@ -89,7 +89,12 @@ export async function beginRun(
   const executor = new RunExecutor(deps, journal, plan);
   try {
     const sandbox = await launch();
-    const container = { id: sandbox.containerId ?? null, image: sandbox.image };
+    const programs = deps.driver.standIn(sandbox.image);
+    const container = {
+      id: sandbox.containerId ?? null,
+      image: sandbox.image,
+      ...(programs === undefined ? {} : { programs }),
+    };
     await journal.writeRecord({ ...record, container });
     const { signal } = options;
     const starting = signal === undefined ? active.closing : AbortSignal.any([active.closing, signal]);

@@ -18,7 +18,7 @@ export interface RunDeps {
   execs: Pick<Execs, "start" | "get" | "wait" | "output" | "kill">;
   store: Pick<Store, "sandboxes" | "runs">;
   /** Runs in sandboxes of another driver are left to a process that has it. */
-  driver: Pick<Driver, "name" | "capabilities">;
+  driver: Pick<Driver, "name" | "capabilities" | "standIn">;
   evidence: EvidenceSink;
   dataDir: DataDir;
   clock: Clock;

@@ -81,9 +81,11 @@ export class ContainerLauncher {
     const container = await this.#step(record, "CONTAINER_CREATION_FAILED", signal, (limit) =>
       driver.create(toContainerSpec(record), limit),
     );
+    const programs = driver.standIn(record.image);
     await evidence.append(record.id, "container.created", {
       containerId: container.containerId,
       image: record.image,
+      ...(programs === undefined ? {} : { programs }),
     });
     return container;
   }

@@ -292,7 +292,9 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   }
 
   #info(record: SandboxRecord): SandboxInfo {
-    return { ...toSandboxInfo(record, this.#deps.address), phase: this.#waker.phase(record.id) };
+    const { address, driver } = this.#deps;
+    const programs = record.driver === driver.name ? driver.standIn(record.image) : undefined;
+    return { ...toSandboxInfo(record, address), programs, phase: this.#waker.phase(record.id) };
   }
 
   #watched(record: SandboxRecord): SandboxRecord {

@@ -75,6 +75,10 @@ export class DockerDriver implements Driver {
     return await hasImage(this.#engine, image, signal);
   }
 
+  standIn(): undefined {
+    return undefined;
+  }
+
   ensureImage(image: string, options: PullOptions = {}): Promise<void> {
     // Asked for by every create that follows; its failure is told there.
     this.#engine.info().catch(() => undefined);

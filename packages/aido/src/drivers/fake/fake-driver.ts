@@ -109,6 +109,10 @@ export class FakeDriver implements Driver, AsyncDisposable {
     return this.#options.images === undefined || this.images.has(image);
   }
 
+  standIn(): undefined {
+    return undefined;
+  }
+
   async ensureImage(image: string): Promise<void> {
     this.#maybeFail("ensureImage");
     if (!(await this.hasImage(image))) {

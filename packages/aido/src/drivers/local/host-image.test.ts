@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hostRuntime } from "./host-image.ts";
+import { hostRuntime, hostStandIn } from "./host-image.ts";
 
 test.each([
   ["python:3.12-slim", "python3"],
@@ -28,3 +28,9 @@ test.each(["redis:7", "ghcr.io/team/python", "python/evil", "oven/bun:latest", "
     expect(() => hostRuntime(image)).toThrowError(expect.objectContaining({ code: "IMAGE_NOT_FOUND" }));
   },
 );
+
+test("S0-72 what stands for an image is named: the host's program, or the host", () => {
+  expect(hostStandIn("ubuntu:22.04")).toMatch(/^host \/.*bash$/);
+  expect(hostStandIn("redis:7")).toBe("host");
+  expect(hostStandIn("host")).toBeUndefined();
+});

@@ -1,4 +1,6 @@
+import { realpathSync } from "node:fs";
 import { AidoError } from "@aido/sdk/protocol";
+import { findProgram } from "./find-program.ts";
 
 /** Where a program must lie to exist inside: /bin and /sbin are links into /usr on some hosts, not on others. */
 export const VISIBLE_PATH = "/usr/local/bin:/usr/bin:/bin";
@@ -43,6 +45,17 @@ const WORDS = new Map<string, keyof typeof RUNTIMES>(
     ruby: "ruby",
   }),
 );
+
+/** Which program of the host an image name stands for, by its full name as that tells its version most cheaply. */
+export function hostStandIn(image: string): string | undefined {
+  if (image === "host") return undefined;
+  try {
+    const program = findProgram(hostRuntime(image)?.program ?? "", VISIBLE_PATH);
+    return program === undefined ? "host" : `host ${realpathSync(program)}`;
+  } catch {
+    return "host";
+  }
+}
 
 /**
  * Which of the host's programs an image name asks for; undefined when the host as it is will do. A tag is taken for

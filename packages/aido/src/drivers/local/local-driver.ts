@@ -19,7 +19,7 @@ import { CommittedArchives } from "./committed-archives.ts";
 import { connectSocket } from "./connect-socket.ts";
 import { ensureProgram } from "./ensure-packages.ts";
 import { findProgram } from "./find-program.ts";
-import { hostRuntime, VISIBLE_PATH } from "./host-image.ts";
+import { hostRuntime, hostStandIn, VISIBLE_PATH } from "./host-image.ts";
 import { LocalImages } from "./local-images.ts";
 import { examineMachine, type Machine, toCapabilities } from "./machine.ts";
 import { prepareSandbox } from "./prepare-sandbox.ts";
@@ -77,6 +77,10 @@ export class LocalDriver implements Driver {
       if (isAidoError(thrown, "IMAGE_NOT_FOUND")) return false;
       throw thrown;
     }
+  }
+
+  standIn(image: string): string | undefined {
+    return hostStandIn(image);
   }
 
   async ensureImage(

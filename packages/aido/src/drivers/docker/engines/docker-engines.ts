@@ -57,6 +57,10 @@ export class DockerEngines implements Driver {
     return found.some(([, has]) => has);
   }
 
+  standIn(): undefined {
+    return undefined;
+  }
+
   ensureImage(image: string, options: PullOptions = {}): Promise<void> {
     return this.#placement.ensureImage(image, options);
   }
