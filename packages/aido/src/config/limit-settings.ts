@@ -33,7 +33,7 @@ export const LIMIT_SETTINGS: { readonly [K in keyof LimitValues]: SettingDefinit
     kind: bytes,
     default: undefined,
     description:
-      "What a new sandbox may write, outputs, workspace and temporary files on disk included; 0 means no limit, the profile's when unset: 10 GiB for the profiles `server` and `sidecar`.",
+      "What a new sandbox may write, outputs, workspace and temporary files on disk included; 0 means no limit, the profile's when unset: 10 GiB for the profiles `aido`, `server` and `sidecar`.",
   },
   "limits.openFiles": {
     kind: numberFrom(32, { whole: true }),
@@ -44,6 +44,6 @@ export const LIMIT_SETTINGS: { readonly [K in keyof LimitValues]: SettingDefinit
     kind: bytes,
     default: undefined,
     description:
-      "Kept output of one exec and stream, beyond which it is killed; 0 means no limit, the profile's when unset: 1 GiB for the profiles `server` and `sidecar`.",
+      "Kept output of one exec and stream, beyond which it is killed; 0 means no limit, the profile's when unset: 1 GiB for the profiles `aido`, `server` and `sidecar`.",
   },
 };

@@ -68,13 +68,15 @@ describe("a spec that is right", () => {
 
   test("S0-46 resources set limits and the timeout of a task", async () => {
     const spec = await parseSpec(
-      `${MINIMAL}resources: { cpu: 0.5, memory: 256m, pids: 50, disk: 2GiB, timeout: 90s }\n`,
+      `${MINIMAL}resources: { cpu: 0.5, memory: 256m, pids: 50, disk: 2GiB, output: 64m, openFiles: 256, timeout: 90s }\n`,
     );
     expect(spec.limits).toEqual({
       cpus: 0.5,
       memoryBytes: 256 * 1024 ** 2,
       pids: 50,
       diskBytes: 2 * 1024 ** 3,
+      outputBytes: 64 * 1024 ** 2,
+      openFiles: 256,
     });
     expect(spec.timeoutMs).toBe(90_000);
   });

@@ -3,7 +3,7 @@ import { readDuration } from "./read-duration.ts";
 import type { SpecReader, SpecValue } from "./spec-reader.ts";
 import { parseSize } from "./units.ts";
 
-const KEYS = ["cpu", "memory", "pids", "disk", "timeout"];
+const KEYS = ["cpu", "memory", "pids", "disk", "output", "openFiles", "timeout"];
 const MIN_MEMORY_BYTES = 6 * 1024 ** 2;
 
 export function readResources(
@@ -21,6 +21,8 @@ export function readResources(
     memoryBytes: read("memory", readMemory),
     pids: read("pids", readPids),
     diskBytes: read("disk", readSize),
+    outputBytes: read("output", readSize),
+    openFiles: read("openFiles", readOpenFiles),
   };
   const limits = Object.fromEntries(Object.entries(all).filter(([, limit]) => limit !== undefined));
   return { limits, timeoutMs: read("timeout", readDuration) };
@@ -65,8 +67,24 @@ function readSize(reader: SpecReader, value: SpecValue): number | undefined {
 }
 
 function readPids(reader: SpecReader, value: SpecValue): number | undefined {
-  const pids = reader.scalar(value)?.value;
-  if (typeof pids === "number" && Number.isInteger(pids) && pids >= 8 && pids <= 4_194_304) return pids;
-  reader.problem(value, `${value.path} must be a whole number from 8`, "Write for example pids: 100.");
+  return readCount(reader, value, { least: 8, most: 4_194_304, example: "pids: 100" });
+}
+
+function readOpenFiles(reader: SpecReader, value: SpecValue): number | undefined {
+  return readCount(reader, value, { least: 32, most: 1_048_576, example: "openFiles: 4096" });
+}
+
+function readCount(
+  reader: SpecReader,
+  value: SpecValue,
+  { least, most, example }: { least: number; most: number; example: string },
+): number | undefined {
+  const count = reader.scalar(value)?.value;
+  if (typeof count === "number" && Number.isInteger(count) && count >= least && count <= most) return count;
+  reader.problem(
+    value,
+    `${value.path} must be a whole number from ${least}`,
+    `Write for example ${example}.`,
+  );
   return undefined;
 }

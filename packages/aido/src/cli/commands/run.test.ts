@@ -181,14 +181,15 @@ test("S0-80 S0-82 S0-83 nothing dangerous is asked for unless its flag is writte
 test("an image or limits make a sandbox for the task alone, and secrets stay out of its spec's copy", async () => {
   await using it = await setUp();
   it.task.end();
-  await run(it.context, "task.py", { image: "my:image", ttl: "2m", memory: "1g", env: ["KEY=hunter2"] });
+  const limits = { memory: "1g", pids: "20", disk: "2g" };
+  await run(it.context, "task.py", { image: "my:image", ttl: "2m", ...limits, env: ["KEY=hunter2"] });
   expect(it.made[0]).toMatchObject({
     implicit: true,
     start: { task: { path: "task.py" } },
     spec: {
       runtime: "my:image",
       ttlMs: 120_000,
-      limits: { memoryBytes: 1024 ** 3 },
+      limits: { memoryBytes: 1024 ** 3, pids: 20, diskBytes: 2 * 1024 ** 3 },
       env: { KEY: "hunter2" },
     },
   });

@@ -18,6 +18,8 @@ export interface RunCommandOptions {
   env?: readonly string[];
   cpus?: string;
   memory?: string;
+  pids?: string;
+  disk?: string;
   isolation?: string;
   dangerousAllowHostNetwork?: boolean;
   dangerousAllowPrivileged?: boolean;
@@ -114,9 +116,9 @@ async function start(context: CliContext, { runs, task, options, signal }: Start
 }
 
 function needsOwnSandbox(options: RunCommandOptions): boolean {
-  const { runtime, image, ttl, env, cpus, memory, isolation } = options;
+  const { runtime, image, ttl, env, cpus, memory, pids, disk, isolation } = options;
   return (
-    [runtime, image, ttl, cpus, memory, isolation].some((each) => each !== undefined) ||
+    [runtime, image, ttl, cpus, memory, pids, disk, isolation].some((each) => each !== undefined) ||
     (env ?? []).length > 0
   );
 }

@@ -28,6 +28,8 @@ function declareRun(program: Command, act: Act): void {
     .option("-e, --env <NAME=value>", "set a variable; NAME alone passes its value on (repeatable)", collect)
     .option("--cpus <number>", "share of processors, such as 0.5")
     .option("--memory <size>", "most memory, such as 512m")
+    .option("--pids <number>", "most processes")
+    .option("--disk <size>", "most disk space, such as 2g")
     .option("--isolation <level>", "container (default), gvisor, sysbox or kata; refused when not available")
     .option("--no-auto-destroy", "keep the container when the run has ended")
     .option("--dangerous-allow-host-network", "give the task the host's own network")

@@ -28,15 +28,15 @@ const LIMITS: ResourceLimits = {
   outputBytes: 0,
 };
 
-/** Of what others make over HTTP: nobody's sandbox fills the host's disk, nor does a command's output. */
-const SERVED: ResourceLimits = { ...LIMITS, diskBytes: 10 * GIB, outputBytes: GIB };
+/** Nobody's sandbox fills the host's disk, nor does a command's output. */
+const BOUNDED: ResourceLimits = { ...LIMITS, diskBytes: 10 * GIB, outputBytes: GIB };
 
 export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
   aido: {
     image: "ubuntu:22.04",
     workdir: "/work",
     network: "none",
-    limits: LIMITS,
+    limits: BOUNDED,
     namePrefix: "aido-",
     hasSidecar: false,
   },
@@ -44,7 +44,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     image: "ubuntu:22.04",
     workdir: "/home/sandbox",
     network: "none",
-    limits: { ...SERVED, cpus: 0.5 },
+    limits: { ...BOUNDED, cpus: 0.5 },
     namePrefix: "sandbox-",
     hasSidecar: false,
   },
@@ -52,7 +52,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     image: "ubuntu:22.04",
     workdir: "/home/agent",
     network: "bridge",
-    limits: { ...SERVED, memoryBytes: 2 * GIB, pids: 512 },
+    limits: { ...BOUNDED, memoryBytes: 2 * GIB, pids: 512 },
     namePrefix: "sidecar-",
     hasSidecar: true,
   },

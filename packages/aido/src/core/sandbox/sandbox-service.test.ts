@@ -3,6 +3,12 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { passUntil, sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
 
+test("a sandbox whose maker asks for no limit cannot fill the host's disk with files or output", async () => {
+  await using bed = sandboxBed();
+  const { limits } = await bed.sandboxes.create({});
+  expect(limits).toMatchObject({ diskBytes: 10 * 1024 ** 3, outputBytes: 1024 ** 3 });
+});
+
 describe("stop and start", () => {
   test("a stop lets what reads the workspace come to its end, but not for ever", async () => {
     let finish = () => {};
