@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { askAhead } from "./ask-ahead.ts";
+import { askAhead } from "../compose/ask-ahead.ts";
 import { bundlePlace, isBundleCurrent } from "./bundle-place.ts";
 import { loadBundle } from "./load-bundle.ts";
 

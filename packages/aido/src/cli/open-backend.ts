@@ -1,6 +1,6 @@
 import type { Aido } from "@aido/sdk";
+import type { FirstAnswers } from "../compose/ask-engine.ts";
 import type { Config } from "../config/config.ts";
-import type { FirstAnswers } from "../drivers/docker/first-questions.ts";
 
 /** Core in this process, or a server when one is named. */
 export async function openBackend(

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { Aido } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
+import type { FirstAnswers } from "../compose/ask-engine.ts";
 import type { ConfigSources, LoadedConfig } from "../config/load-config.ts";
-import type { FirstAnswers } from "../drivers/docker/first-questions.ts";
 import { EXIT } from "./commands/exit-code.ts";
 import type { CliContext, GlobalOptions } from "./context.ts";
 import { isBrokenPipe } from "./output/byte-sink.ts";

@@ -2,6 +2,8 @@ import type { Config } from "../config/config.ts";
 import type { FirstAnswers } from "../drivers/docker/first-questions.ts";
 import { SYSTEM_SOCKET } from "../drivers/docker/system-socket.ts";
 
+export type { FirstAnswers };
+
 /**
  * The Docker engine that is likely to be used, asked before anything else is loaded: that takes as long as its answers.
  * Undefined when there is not one engine to ask. What the machine's own one was asked ahead of this is not asked again.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../config/load-config.ts";
 import type { ApiKeyRecord } from "../core/access/api-keys.ts";
-import { newApiKey } from "../http/auth/api-key.ts";
+import { newApiKey } from "../core/access/new-api-key.ts";
 import { chooseEntrance } from "./choose-entrance.ts";
 
 const NOW = new Date("2030-01-01T00:00:00Z");

@@ -10,6 +10,7 @@ import { wire } from "../../src/compose/wire.ts";
 import type { ImageBuilders } from "../../src/config/image-settings.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { KeyLimits, Scope } from "../../src/core/access/api-keys.ts";
+import { newApiKey } from "../../src/core/access/new-api-key.ts";
 import { SandboxTokens } from "../../src/core/access/sandbox-tokens.ts";
 import type { CoreAido } from "../../src/core/core-aido.ts";
 import { DataDir } from "../../src/core/data-dir.ts";
@@ -19,7 +20,6 @@ import { FakeDriver, type FakeDriverOptions } from "../../src/drivers/fake/fake-
 import { AddressLimiter } from "../../src/http/address-limiter.ts";
 import { createApp } from "../../src/http/app.ts";
 import { AuditTrail } from "../../src/http/audit-trail.ts";
-import { newApiKey } from "../../src/http/auth/api-key.ts";
 import { BearerAuthenticator } from "../../src/http/auth/authenticator.ts";
 import { FailedLogins } from "../../src/http/auth/failed-logins.ts";
 import type { JwtVerifier } from "../../src/http/auth/jwt-verifier.ts";

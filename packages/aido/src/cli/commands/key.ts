@@ -36,7 +36,7 @@ export async function createKey(
   const lifeMs = options.expires === undefined ? undefined : parseDuration(options.expires, "--expires");
   const now = context.now();
   const expiresAt = lifeMs === undefined ? undefined : new Date(now.getTime() + lifeMs);
-  const { newApiKey } = await import("../../http/auth/api-key.ts");
+  const { newApiKey } = await import("../../core/access/new-api-key.ts");
   const { key, record } = newApiKey({ name, scopes, now, expiresAt, limits: limitsIn(options) });
   await context.withKeys((keys) => keys.insert(record));
   await printResult(context, { key, ...toJson(record) }, () => `${key}\n`);

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { ApiKeyRecord, KeyLimits, Scope } from "../../core/access/api-keys.ts";
+import type { ApiKeyRecord, KeyLimits, Scope } from "./api-keys.ts";
 
 const ID_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789";
 
