@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { readlink, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { AidoProcess } from "./aido-process.ts";
 import { Project } from "./project.ts";
 
 const TASKS = {
@@ -212,6 +213,18 @@ test("S0-57 S0-58 S0-59 S0-60 S0-61 destroy removes the files, keeps the evidenc
   await project.ok(["sandbox", "up", "--template", "bash"]);
   expect((await project.ok(["sandbox", "destroy", "--all"])).stdout.match(/Destroyed/g)).toHaveLength(2);
   expect(await project.json(["sandbox", "list"])).toEqual([]);
+});
+
+test("without Docker and without a choice the machine's own namespaces do", async () => {
+  await using project = await Project.make("local", TASKS);
+  const { PATH, HOME } = process.env;
+  const env = { PATH, HOME, DOCKER_HOST: "unix:///nowhere/docker.sock" };
+  await using running = new AidoProcess(["run", "hello.sh", "--no-auto-destroy"], {
+    cwd: project.directory,
+    env,
+  });
+  expect(await running.end()).toMatchObject({ code: 0, stdout: "hello from bash\n" });
+  expect(await project.json(["ls"])).toMatchObject([{ driver: "local", state: "running" }]);
 });
 
 test("S0-85 when Docker does not run, the user is told to start it", async () => {

@@ -17,7 +17,7 @@ for name, to in (("stdout.log", canary), ("stderr.log", "/etc/shadow"), ("summar
     os.symlink(to, name)
 for source in ("/inputs/given", "/task/task.py", "/etc/passwd", "/work/made"):
     open("/work/made", "w").write("x")
-    try: os.link(source, "hard" + source.replace("/", "-"))
+    try: os.link(source, "hard" + source.replace("/", "-")); print("linked", source)
     except OSError: pass
 os.mkfifo("pipe")
 s = socket.socket(socket.AF_UNIX); s.bind("socket")

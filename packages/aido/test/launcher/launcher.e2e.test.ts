@@ -64,6 +64,19 @@ test("a build that fails says so, runs nothing and is tried again by the next st
   expect(await tree.start([], tree.root)).toMatchObject({ code: 7 });
 });
 
+test("S0-41 in this tree ./aido run examples/hello.py says hello from a sandbox", async () => {
+  await using tree = await makeTree();
+  const own = dirname(LAUNCHER);
+  const data = { AIDO_DATA_DIR: join(tree.directory, "data"), AIDO_DRIVER: "local" };
+  const said = await tree.start(["run", "examples/hello.py"], own, "./aido", undefined, data);
+  expect(said).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Hello from Python 3.* in a sandbox\n/),
+  });
+  expect(said.stdout).toMatch(/\nnetwork +none\nwrote +\/outputs\/report\.md\n$/);
+  expect(await tree.start(["rm", "--all"], own, "./aido", undefined, data)).toMatchObject({ code: 0 });
+});
+
 test("without node, or with one that is too old, one line says what to do", async () => {
   await using tree = await makeTree();
   const missing = await tree.start([], tree.root, undefined, tree.directory);
@@ -104,9 +117,15 @@ async function makeTree() {
     directory,
     root,
     builds: async () => (await readFile(join(root, "builds"), "utf8")).length,
-    start: (options: string[], cwd: string, launcher = join(root, "aido"), path = systemPath) =>
+    start: (
+      options: string[],
+      cwd: string,
+      launcher = join(root, "aido"),
+      path = systemPath,
+      more: NodeJS.ProcessEnv = {},
+    ) =>
       new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-        const env = { PATH: path, HOME: directory };
+        const env = { PATH: path, HOME: directory, ...more };
         execFile("/bin/sh", [launcher, ...options], { cwd, env }, (error, stdout, stderr) =>
           resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
         );
