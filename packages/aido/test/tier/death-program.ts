@@ -17,6 +17,7 @@ const step = () => {
 };
 // Longer ago than any sandbox of this test may be unused.
 if (action === "reap") await aido.store.sandboxes.update(id, { lastActivityAt: new Date(0) });
+if (action === "expire") await aido.store.sandboxes.update(id, { expiresAt: new Date(0) });
 const CHANGES = ["commit", "create", "put", "remove", "removeImage", "start", "stop", "transition", "update"];
 const parts = [aido.driver, aido.store.sandboxes, S3Store.prototype] as unknown as Record<string, unknown>[];
 for (const part of parts) {
@@ -34,7 +35,7 @@ for (const part of parts) {
 if (action === "stop") await aido.sandboxes.stop(id, { graceMs: 0 });
 else if (action === "start") await aido.sandboxes.start(id);
 else if (action === "destroy") await aido.sandboxes.destroy(id);
-else if (action === "reap") await aido.reaper.reap();
+else if (action === "reap" || action === "expire") await aido.reaper.reap();
 else await aido.gc.collect();
 process.stdout.write(`${steps}\n`);
 await aido.close();

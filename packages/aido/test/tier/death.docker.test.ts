@@ -1,3 +1,3 @@
 import { deathSuite } from "./death-suite.ts";
 
-deathSuite("docker", "aido-test:busybox");
+deathSuite("docker", "aido-test:busybox", { onS3: true });

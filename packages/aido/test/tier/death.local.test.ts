@@ -1,3 +1,4 @@
 import { deathSuite } from "./death-suite.ts";
 
 deathSuite("local", "host", { onS3: true });
+deathSuite("local", "host", { rows: "objects" });

@@ -3,7 +3,7 @@ import { DOUBT_MS } from "../clock-jumps.ts";
 import type { Container } from "../driver/driver.ts";
 import type { Claim, SandboxRecord } from "../store/store.ts";
 import { TierKeeper } from "../tier/tier-keeper.ts";
-import type { SandboxClaims } from "./sandbox-claims.ts";
+import { isStop, type SandboxClaims } from "./sandbox-claims.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 import type { SandboxEnder } from "./sandbox-ender.ts";
 
@@ -91,7 +91,9 @@ export class Reconciler {
     if (claim !== undefined && !this.#claims.isAbandoned(claim)) return;
     const reason = await this.#ender.reasonFor(record, container);
     const detail = container?.exitCode === undefined ? {} : { exitCode: container.exitCode };
-    await this.#ender.markEnded(record.id, reason, { detail });
+    const wasIdle = claim?.purpose === "idle" && (reason === "stopped" || reason === "lost");
+    if (wasIdle) await this.#ender.markEnded(record.id, "idle", { detail, counts: { reaped_idle: 1 } });
+    else await this.#ender.markEnded(record.id, reason, { detail });
   }
 
   async #finishAbandoned(claim: Claim): Promise<void> {
@@ -111,16 +113,17 @@ export class Reconciler {
 
   async #finish(claim: Claim, record: SandboxRecord): Promise<void> {
     const { evidence, driver, store } = this.#deps;
-    if (claim.purpose === "destroy") {
-      await this.#ender.destroy(record, record.endReason);
-      return;
-    }
+    if (claim.purpose === "destroy") return await this.#ender.destroy(record, record.endReason);
+    if (claim.purpose === "expire") return await this.#finishExpiry(record);
+    if (claim.purpose === "collect" && record.state === "deleted")
+      return await this.#ender.destroy(record, record.endReason, { garbage_collected: 1 });
     await this.#tiers.tidy(record);
     // Nobody stops it any more.
-    if (claim.purpose === "stop") {
+    if (isStop(claim)) {
       await store.sandboxes.transition(record.id, "running", "running", { stoppedAt: undefined });
     }
-    const isOver = claim.purpose === "stop" || claim.purpose === "demote";
+    // What is not collected yet comes again at the next collection, if it is still due then.
+    const isOver = isStop(claim) || claim.purpose === "demote" || claim.purpose === "collect";
     if (isOver || record.state === "running" || record.state === "deleted") return;
     await evidence.append(record.id, "sandbox.failed", {
       step: claim.purpose,
@@ -135,20 +138,30 @@ export class Reconciler {
 
   /** A run's results outlive its ttl; any other sandbox goes as a whole. False when it was given more time meanwhile. */
   async expireOne({ id }: SandboxRecord): Promise<boolean> {
-    const { store, evidence } = this.#deps;
     // Whoever has its claim loses it only for a sandbox that is due.
     if ((await this.#stillDue(id)) === undefined) return false;
     let isDue = true;
-    await this.#claims.seize(id, async () => {
-      const record = await this.#stillDue(id);
-      isDue = record !== undefined;
-      if (record === undefined) return;
-      await evidence.append(id, "sandbox.expired", { ttlMs: record.ttlMs });
-      const run = await store.runs.get(id);
-      if (run === undefined) await this.#ender.destroy(record, "timeout", { reaped_lifetime: 1 });
-      else await this.#ender.retire(record, "timeout");
+    await this.#claims.seize(id, "expire", async () => {
+      isDue = await this.#expireNow(id);
     });
     return isDue;
+  }
+
+  async #expireNow(id: string): Promise<boolean> {
+    const { store, evidence } = this.#deps;
+    const record = await this.#stillDue(id);
+    if (record === undefined) return false;
+    await evidence.append(id, "sandbox.expired", { ttlMs: record.ttlMs });
+    const run = await store.runs.get(id);
+    if (run === undefined) await this.#ender.destroy(record, "timeout", { reaped_lifetime: 1 });
+    else await this.#ender.retire(record, "timeout");
+    return true;
+  }
+
+  /** Unless it was given more time meanwhile. One that is deleted was counted with that. */
+  async #finishExpiry(record: SandboxRecord): Promise<void> {
+    if (record.state === "deleted") await this.#ender.destroy(record, record.endReason);
+    else await this.#expireNow(record.id);
   }
 
   async #stillDue(id: string): Promise<SandboxRecord | undefined> {

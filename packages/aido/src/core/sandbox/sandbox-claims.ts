@@ -10,9 +10,14 @@ const DOING: Readonly<Record<ClaimPurpose, string>> = {
   create: "created",
   launch: "started",
   stop: "stopped",
+  idle: "stopped",
   demote: "put away",
   destroy: "destroyed",
+  expire: "destroyed",
+  collect: "destroyed",
 };
+/** Nobody takes the claim from one who removes the sandbox. */
+const REMOVALS: ReadonlySet<ClaimPurpose> = new Set(["destroy", "expire", "collect"]);
 
 export type SandboxClaimsDeps = Pick<SandboxDeps, "store" | "clock" | "jumps" | "processes">;
 
@@ -69,10 +74,10 @@ export class SandboxClaims {
   }
 
   /** As `hold`, but takes the claim from whoever has it; false without work when another destroys it already. */
-  async seize(sandboxId: string, work: () => Promise<void>): Promise<boolean> {
-    const claim = this.#claim(sandboxId, "destroy");
+  async seize(sandboxId: string, purpose: "destroy" | "expire", work: () => Promise<void>): Promise<boolean> {
+    const claim = this.#claim(sandboxId, purpose);
     const inTheWay = await this.#take(claim);
-    if (inTheWay?.purpose === "destroy") return false;
+    if (inTheWay !== undefined && REMOVALS.has(inTheWay.purpose)) return false;
     if (inTheWay !== undefined && (await this.#take(claim, inTheWay)) !== undefined) return false;
     await this.#keep(claim, work);
     return true;
@@ -146,6 +151,10 @@ export class SandboxClaims {
       return;
     }
   }
+}
+
+export function isStop({ purpose }: Claim): boolean {
+  return purpose === "stop" || purpose === "idle";
 }
 
 export function busy(claim: Claim): AidoError {

@@ -21,7 +21,7 @@ export class SandboxDestroyer {
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
     const { store, clock } = this.#deps;
     const deadline = clock.now().getTime() + WAIT_MS;
-    while (!(await this.#claims.seize(id, () => this.#destroyNow(id)))) {
+    while (!(await this.#claims.seize(id, "destroy", () => this.#destroyNow(id)))) {
       // Another process destroys it: what counts is that it is gone when this returns.
       await clock.sleep(POLL_MS, signal);
       if (clock.now().getTime() > deadline) {

@@ -190,6 +190,8 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     const deleted = await this.#deps.store.sandboxes.get(sandbox);
     const record = deleted ?? (await this.resolve(sandbox));
     refuseForeign(record, this.#deps.driver.name);
+    // What another has left half removed is finished as what that one began.
+    if (record.state === "deleted") await this.#reconciler.reconcileOne(record);
     this.#letGo(record.id);
     await this.#destroyer.destroy(record.id, signal);
   }

@@ -1,7 +1,7 @@
 import type { SandboxRecord } from "../store/store.ts";
 import { withTimeLimit } from "../supervisor/time-limit.ts";
 import type { TierKeeper } from "../tier/tier-keeper.ts";
-import { busy, type SandboxClaims } from "./sandbox-claims.ts";
+import { busy, isStop, type SandboxClaims } from "./sandbox-claims.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 import type { SandboxEnder } from "./sandbox-ender.ts";
 import type { StopOptions } from "./sandbox-lifecycle.ts";
@@ -34,7 +34,7 @@ export class SandboxStopper {
   async stop(id: string, options: StopOptions): Promise<void> {
     const { clock, store } = this.#deps;
     await this.#settle(id, options.signal);
-    await this.#parts.claims.hold(id, "stop", async () => {
+    await this.#parts.claims.hold(id, options.reason === "idle" ? "idle" : "stop", async () => {
       // Before the last look: who comes after it finds the mark, who came before is seen by it.
       if (!(await this.#mark(id, clock.now()))) return;
       let isEnded = false;
@@ -61,7 +61,7 @@ export class SandboxStopper {
     const deadline = clock.now().getTime() + PATIENCE_MS;
     for (;;) {
       const claim = await store.claims.get(id);
-      const isLive = claim?.purpose === "stop" && !this.#parts.claims.isAbandoned(claim);
+      const isLive = claim !== undefined && isStop(claim) && !this.#parts.claims.isAbandoned(claim);
       const record = await store.sandboxes.get(id);
       if (!isLive || record === undefined || !this.isBegun(record)) return;
       if (clock.now().getTime() >= deadline) throw busy(claim);

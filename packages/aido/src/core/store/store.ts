@@ -263,8 +263,19 @@ export interface JobStore {
   list(): Promise<readonly RunningJob[]>;
 }
 
-/** What a process is doing to a sandbox in several steps. */
-export type ClaimPurpose = "create" | "launch" | "stop" | "demote" | "destroy";
+/**
+ * What a process is doing to a sandbox in several steps, and what that counts as for whoever has to finish it: `idle` is a
+ * stop for want of use, `expire` and `collect` are the ends that a lifetime and a retention bring.
+ */
+export type ClaimPurpose =
+  | "create"
+  | "launch"
+  | "stop"
+  | "idle"
+  | "demote"
+  | "destroy"
+  | "expire"
+  | "collect";
 
 export interface Claim {
   sandboxId: string;

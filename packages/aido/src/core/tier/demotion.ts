@@ -26,7 +26,7 @@ export class Demotion {
   /** False when there was nothing to do: it was resumed, moved or destroyed since it was looked at. */
   async demote(due: SandboxRecord, signal: AbortSignal): Promise<boolean> {
     const isLast = due.tier === "cold" || due.tier === "gone";
-    return await this.#claims.hold(due.id, isLast ? "destroy" : "demote", async (lost) => {
+    return await this.#claims.hold(due.id, isLast ? "collect" : "demote", async (lost) => {
       const record = await this.#deps.store.sandboxes.get(due.id);
       if (record === undefined || record.tier !== due.tier) return false;
       if (record.tierSince?.getTime() !== due.tierSince?.getTime()) return false;
@@ -39,14 +39,18 @@ export class Demotion {
   /** Images that no record counts on: what a process left that died with them half made. */
   async sweep(): Promise<void> {
     const { driver, store } = this.#deps;
-    const owners = new Set((await driver.committedImages()).map(({ sandboxId }) => sandboxId));
-    for (const id of owners) {
+    const images = new Map<string, string[]>();
+    for (const { sandboxId, reference } of await driver.committedImages())
+      images.set(sandboxId, [...(images.get(sandboxId) ?? []), reference]);
+    for (const [id, references] of images) {
       const record = await store.sandboxes.get(id);
       if (record === undefined || record.driver !== driver.name) continue;
+      const isDeleted = record.state === "deleted";
+      if (!isDeleted && references.every((reference) => reference === record.warmImage)) continue;
       await this.#claims
-        .hold(id, record.state === "deleted" ? "destroy" : "demote", async () => {
+        .hold(id, isDeleted ? "collect" : "demote", async () => {
           const now = await store.sandboxes.get(id);
-          if (now?.state === "deleted") await this.#keeper.clear(now);
+          if (now?.state === "deleted") await this.#keeper.clear(now, { gc_s3_cleaned: 1 });
           else if (now !== undefined) await this.#keeper.tidy(now);
         })
         .catch((thrown: unknown) => {
