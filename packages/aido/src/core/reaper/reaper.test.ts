@@ -253,15 +253,14 @@ describe("the reaper", () => {
     const [running, stopped] = [await bed.sandboxes.create(life), await bed.sandboxes.create(life)];
     await bed.sandboxes.stop(stopped.id);
     const one = reaper(bed);
-    const look = async () => {
-      const looked = one.reap();
+    const look = async (dryRun = false) => {
+      const looked = one.reap({ dryRun });
       await passUntil(bed, looked);
       return await looked;
     };
     const start = bed.clock.now().getTime();
     bed.clock.set(new Date(start + 30 * 24 * 60 * MINUTE));
-    expect(await look()).toEqual(NOTHING);
-    expect(await look()).toEqual(NOTHING);
+    for (const dryRun of [true, false, true, false]) expect(await look(dryRun)).toEqual(NOTHING);
     expect(await bed.sandboxes.expire()).toBe(0);
     await bed.sandboxes.reconcile();
     expect(await bed.sandboxes.get(stopped.id)).toMatchObject({ state: "stopped" });
@@ -272,6 +271,7 @@ describe("the reaper", () => {
     await bed.clock.advance(30 * MINUTE);
     expect(await look()).toEqual(NOTHING);
     await bed.clock.advance(61 * MINUTE);
+    expect((await look(true)).expired).toHaveLength(2);
     expect((await look()).expired.toSorted()).toEqual([running.id, stopped.id].toSorted());
   });
 });

@@ -60,8 +60,10 @@ export class SandboxReaper implements Reaper {
   }
 
   async #look(signal: AbortSignal | undefined): Promise<ReapReport> {
-    const { store, clock } = this.#deps;
-    const expired = this.#own(await store.sandboxes.due(clock.now(), DRY_RUN_MOST));
+    const { store, clock, jumps } = this.#deps;
+    if (jumps.last() !== this.#knownJump) return { expired: [], idle: [], busy: [], failed: [] };
+    const isDoubtful = jumps.within(DOUBT_MS);
+    const expired = isDoubtful ? [] : this.#own(await store.sandboxes.due(clock.now(), DRY_RUN_MOST));
     const cutoff = this.#cutoff();
     const unused = this.#own(await store.sandboxes.idleSince(cutoff, DRY_RUN_MOST));
     const gone = new Set(expired.map(({ id }) => id));
