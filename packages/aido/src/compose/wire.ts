@@ -131,6 +131,7 @@ export async function wire(
     logger,
     newId,
     tiers,
+    pullSidecarImages: config.sidecar.pullImage,
   };
   const access = accesses.makeAwsAccess(config, clock);
   const aws = new keepers.CredentialKeeper({ ...shared, access, sandboxes: store.sandboxes });
@@ -156,7 +157,10 @@ export async function wire(
       maxWorkspaces: config.workspaces.max,
       ttlMs: config.ttlMs,
       idleTimeoutMs: config.idleTimeoutMs,
-      sidecar: config.sidecar,
+      sidecar: {
+        ...config.sidecar,
+        image: config.sidecar.isImageSet ? config.sidecar.image : undefined,
+      },
     },
   });
   const execService = new execs.ExecService({ ...shared, sandboxes: sandboxService });

@@ -31,6 +31,8 @@ export interface ServeConfig {
 
 export interface SidecarConfig {
   readonly image: string;
+  /** Somebody has named it, be it the default. */
+  readonly isImageSet: boolean;
   readonly publicHost: string;
   readonly httpPort: number;
   readonly ownPorts: boolean;
@@ -157,7 +159,7 @@ export interface Config
   readonly aws: AwsConfig;
 }
 
-export function toConfig(values: Values, cwd: string): Config {
+export function toConfig(values: Values, cwd: string, isSet: (key: keyof Values) => boolean): Config {
   const limits = {
     cpus: values["limits.cpus"],
     memoryBytes: values["limits.memory"],
@@ -219,6 +221,7 @@ export function toConfig(values: Values, cwd: string): Config {
     }),
     sidecar: Object.freeze({
       image: values["sidecar.image"],
+      isImageSet: isSet("sidecar.image"),
       publicHost: values["sidecar.publicHost"],
       httpPort: values["sidecar.httpPort"],
       ownPorts: values["sidecar.ownPorts"],

@@ -114,6 +114,7 @@ describe("the configuration", () => {
     expect({ sidecar, reaper, requestTimeoutMs, dockerHost }).toEqual({
       sidecar: {
         image: "ghcr.io/tangle-network/sidecar:latest",
+        isImageSet: false,
         publicHost: "127.0.0.1",
         httpPort: 8080,
         ownPorts: false,
@@ -144,6 +145,7 @@ describe("the configuration", () => {
     expect(set).toMatchObject({
       sidecar: {
         image: "mine:1",
+        isImageSet: true,
         publicHost: "example.org",
         httpPort: 80,
         ownPorts: false,

@@ -49,7 +49,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     ...(found.get(key) ?? { value: SETTINGS[key].default, source: "default" }),
   }));
   const values = Object.fromEntries(settings.map(({ key, value }) => [key, value])) as unknown as Values;
-  return { config: toConfig(values, sources.cwd), settings };
+  return { config: toConfig(values, sources.cwd, (key) => found.has(key)), settings };
 }
 
 /** Settings whose value is an object. */

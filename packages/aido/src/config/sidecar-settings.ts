@@ -20,7 +20,7 @@ export const SIDECAR_SETTINGS: { readonly [K in keyof SidecarValues]: SettingDef
       kind: text,
       default: "ghcr.io/tangle-network/sidecar:latest",
       description:
-        "Image of sidecar sandboxes that name none. The default one is used where the engine has it, else ubuntu:22.04; the local driver gives the host's programs.",
+        "Image of sidecar sandboxes that name none. One that nobody has set is used where the engine has it, else ubuntu:22.04; the local driver gives the host's programs.",
       variables: { SIDECAR_IMAGE: text },
     },
     "sidecar.publicHost": {
@@ -45,7 +45,8 @@ export const SIDECAR_SETTINGS: { readonly [K in keyof SidecarValues]: SettingDef
     "sidecar.pullImage": {
       kind: flag,
       default: true,
-      description: "Whether the image of sidecar sandboxes is pulled when the machine does not have it.",
+      description:
+        "Whether an image that the machine does not have is pulled for sidecar sandboxes, whoever names it, also when one comes back.",
       variables: { SIDECAR_PULL_IMAGE: flag },
     },
     "sidecar.idleTimeout": {

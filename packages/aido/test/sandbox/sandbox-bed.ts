@@ -21,6 +21,7 @@ import { fakeIdentity } from "../processes/fake-presence.ts";
 export interface BedOptions extends FakeDriverOptions {
   overrides?: ProfileOverrides;
   tiers?: TierOptions;
+  pullSidecarImages?: boolean;
   capacity?: number;
   /** What is still read from a workspace. */
   settled?: (id: string) => Promise<void> | undefined;
@@ -60,6 +61,7 @@ export function sandboxBed(options: BedOptions = {}) {
       newId,
       overrides: options.overrides,
       tiers: options.tiers,
+      pullSidecarImages: options.pullSidecarImages,
       capacity: options.capacity,
       settled: options.settled,
       address: new PublicAddress({ host: "127.0.0.1", port: 3000 }),

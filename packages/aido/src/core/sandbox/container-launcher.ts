@@ -6,6 +6,7 @@ import { ExecUsers } from "../exec/exec-users.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import { withTimeLimit } from "../supervisor/time-limit.ts";
 import { PROFILE_DEFAULTS } from "./profiles.ts";
+import { provideImage } from "./provide-image.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 
 /** Create, start and the supervisor's first answer; an image may take as long as it takes. */
@@ -18,11 +19,13 @@ export interface StartedContainer {
   expiresAt: Date | undefined;
 }
 
+type LauncherDeps = Pick<SandboxDeps, "driver" | "supervisors" | "clock" | "evidence" | "pullSidecarImages">;
+
 /** Brings a record's container to where execs can be started in it. Cleans nothing up: its caller knows how. */
 export class ContainerLauncher {
-  readonly #deps: Pick<SandboxDeps, "driver" | "supervisors" | "clock" | "evidence">;
+  readonly #deps: LauncherDeps;
 
-  constructor(deps: Pick<SandboxDeps, "driver" | "supervisors" | "clock" | "evidence">) {
+  constructor(deps: LauncherDeps) {
     this.#deps = deps;
   }
 
@@ -75,7 +78,7 @@ export class ContainerLauncher {
   async #create(record: SandboxRecord, signal: AbortSignal, onProgress?: Progress): Promise<Container> {
     const { driver, evidence } = this.#deps;
     if (committedOf(record) === undefined) {
-      await driver.ensureImage(record.image, { signal, ...(onProgress && { onProgress }) });
+      await provideImage(this.#deps, record, { signal, ...(onProgress && { onProgress }) });
       signal.throwIfAborted();
     }
     const container = await this.#step(record, "CONTAINER_CREATION_FAILED", signal, (limit) =>

@@ -24,6 +24,8 @@ export interface SandboxDeps {
   readonly clock: Clock;
   readonly jumps: ClockJumps;
   readonly logger: Logger;
+  /** Whether an image that the machine lacks is fetched for sidecar sandboxes; unless this is false. */
+  readonly pullSidecarImages?: boolean | undefined;
   /** Without it a stopped sandbox keeps its container. */
   readonly tiers?: TierOptions | undefined;
   /** Without it AWS permissions are refused. */

@@ -21,6 +21,7 @@ import { limitsOf, withToken } from "./build-record.ts";
 import { checkRequest, checkToken, checkTtl } from "./check-request.ts";
 import { ContainerLauncher } from "./container-launcher.ts";
 import { lifetimesOf } from "./lifetimes.ts";
+import { provideImage } from "./provide-image.ts";
 import { Reconciler } from "./reconciler.ts";
 import { refuseForeign } from "./refuse-foreign.ts";
 import { SandboxClaims } from "./sandbox-claims.ts";
@@ -122,7 +123,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     options: { signal?: AbortSignal | undefined; onProgress?: Progress | undefined } = {},
   ): Promise<void> {
     const record = await this.#own(sandboxId);
-    await this.#deps.driver.ensureImage(record.image, {
+    await provideImage(this.#deps, record, {
       ...(options.signal && { signal: options.signal }),
       ...(options.onProgress && { onProgress: options.onProgress }),
     });

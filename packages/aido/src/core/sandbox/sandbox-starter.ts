@@ -22,6 +22,7 @@ import { checkCapabilities } from "./check-capabilities.ts";
 import { checkRequest } from "./check-request.ts";
 import type { ContainerLauncher } from "./container-launcher.ts";
 import { PROFILE_DEFAULTS } from "./profiles.ts";
+import { refusePull } from "./provide-image.ts";
 import type { SandboxClaims } from "./sandbox-claims.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 import type { SandboxEnder } from "./sandbox-ender.ts";
@@ -207,6 +208,7 @@ export class SandboxStarter {
       },
     );
     checkCapabilities(record, capabilities);
+    await refusePull(this.#deps, record);
     this.#unenforced.tell(request.limits ?? {}, capabilities);
     if (aws === undefined && request.permissions?.aws !== undefined) throw noAws();
     aws?.check(record);

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
+import { tierBed } from "../../../test/tier/tier-bed.ts";
 import { SandboxTokens } from "../access/sandbox-tokens.ts";
 import { sidecarImage } from "./sidecar-image.ts";
 
@@ -113,12 +114,35 @@ test("S2-105 S2-109 the sidecar's image is the configured one, else one that the
   const able = await bed.driver.capabilities();
   const having = (...images: string[]) => ({ hasImage: async (image: string) => images.includes(image) });
   const agents = "ghcr.io/tangle-network/sidecar:latest";
-  expect(await sidecarImage(having(agents), able, { image: agents })).toBe(agents);
-  expect(await sidecarImage(having("ubuntu:22.04"), able, { image: agents })).toBe("ubuntu:22.04");
-  expect(await sidecarImage(having(), able, { image: agents })).toBe("ubuntu:22.04");
+  expect(await sidecarImage(having(agents), able, {})).toBe(agents);
+  expect(await sidecarImage(having("ubuntu:22.04"), able, {})).toBe("ubuntu:22.04");
+  expect(await sidecarImage(having(), able, {})).toBe("ubuntu:22.04");
+  expect(await sidecarImage(having("ubuntu:22.04"), able, { image: agents })).toBe(agents);
   expect(await sidecarImage(having(agents), able, { image: "my:1" })).toBe("my:1");
-  expect(await sidecarImage(having(), able, { image: agents, defaultImage: "all:1" })).toBe("all:1");
+  expect(await sidecarImage(having(), able, { defaultImage: "all:1" })).toBe("all:1");
   expect(await sidecarImage(having(), { ...able, images: false }, { image: "my:1" })).toBe("host");
-  const missing = sidecarImage(having(), able, { image: "my:1", pullImage: false });
-  await expect(missing).rejects.toMatchObject({ code: "IMAGE_NOT_FOUND" });
+});
+
+test("S2-109 what is not to be pulled is not, whoever names it and whenever it is needed", async () => {
+  await using bed = tierBed({}, { pullSidecarImages: false });
+  const there = new Set(["has:1"]);
+  bed.driver.hasImage = async (image) => there.has(image);
+  const pulled: string[] = [];
+  bed.driver.ensureImage = async (image) => void pulled.push(image);
+  const refused = { code: "IMAGE_NOT_FOUND", hint: expect.stringContaining("SIDECAR_PULL_IMAGE") };
+  for (const image of [undefined, "no:1"])
+    await expect(bed.sandboxes.create({ profile: "sidecar", image })).rejects.toMatchObject(refused);
+  expect(await bed.store.sandboxes.list()).toEqual([]);
+  await bed.sandboxes.create({ image: "no:1" });
+  const prepared = await bed.sandboxes.prepare({ profile: "sidecar", image: "has:1" });
+  const cold = await bed.stopped("cold", { profile: "sidecar", image: "has:1", workdir: "/work" });
+  expect(pulled).toEqual(["no:1", "has:1"]);
+  there.clear();
+  await expect(bed.sandboxes.fetchImage(prepared.id)).rejects.toMatchObject(refused);
+  await expect(bed.sandboxes.start(cold)).rejects.toMatchObject(refused);
+  expect(await bed.record(cold)).toMatchObject({ state: "stopped", tier: "cold" });
+  expect(pulled).toHaveLength(2);
+  there.add("has:1");
+  expect(await bed.sandboxes.start(cold)).toMatchObject({ state: "running" });
+  expect(await bed.read(cold)).toBe(`files of ${cold}`);
 });
