@@ -12,6 +12,9 @@ const AGENTS = {
   scripted: AGENT,
   strict: { ...AGENT, permissions: "deny" },
   forgetful: { ...AGENT, argv: [...AGENT.argv, "--forgetful"] },
+  chooser: { ...AGENT, argv: [...AGENT.argv, "--models"] },
+  resumer: { ...AGENT, argv: [...AGENT.argv, "--models", "--resumes"] },
+  told: { ...AGENT, argv: [...AGENT.argv, "--model={model}"] },
   mute: { kind: "acp", argv: ["sh", "-c", "cat >/dev/null"] },
   shell: { kind: "command", argv: ["sh", "-c", 'echo "$(cat)"; (sleep 300 & sleep 300)'] },
 };
@@ -64,6 +67,27 @@ export function agentsContract(under: AidoUnderTest): void {
         errorCode: "AGENT_FAILED",
         error: expect.stringContaining("cannot take up a session"),
       });
+    });
+
+    test("S2-25 S2-77 are given the model that a message asks for, in a session that they take up again too", async () => {
+      await using opened = place();
+      const aido = await opened.open();
+      const id = await prepare(aido);
+      const run = (identifier: string, more: Partial<AgentRequest> = {}) =>
+        aido.agents.run(id, { message: "model", identifier, ...more });
+      expect((await run("chooser")).response).toBe("my own, new");
+      expect((await run("chooser", { model: "large", sessionId: "c" })).response).toBe("large, new");
+      expect((await run("chooser", { model: "small", sessionId: "c" })).response).toBe("small, loaded");
+      expect((await run("resumer", { model: "small", sessionId: "r" })).response).toBe("small, new");
+      expect((await run("resumer", { model: "large", sessionId: "r" })).response).toBe("large, resumed");
+      expect((await run("resumer", { message: "recall", sessionId: "r" })).response).toBe(
+        "I remember: model;model;",
+      );
+      expect((await run("told", { model: "in-its-argv" })).response).toBe("in-its-argv, new");
+      const failed = { success: false, errorCode: "AGENT_FAILED" };
+      const nobody = expect.stringContaining("lets nobody choose its model");
+      expect(await run("scripted", { model: "large" })).toMatchObject({ ...failed, error: nobody });
+      expect(await run("chooser", { model: "no-such-model" })).toMatchObject(failed);
     });
 
     test("S2-77 an agent that goes on beyond its turns is stopped, and the result says so", async () => {

@@ -11,7 +11,7 @@ const API = readFileSync(join(import.meta.dirname, "scripted-messages-api.mjs"))
 const env = { ANTHROPIC_BASE_URL: "http://127.0.0.1:8123", ANTHROPIC_API_KEY: "not-a-key" };
 const claude = { kind: "claude", argv: ["/tmp/claude"], env };
 
-test("S2-25 S2-26 S2-96 the real Claude Code works in a sandbox without a network, and remembers", async () => {
+test("S2-25 S2-26 S2-77 S2-96 the real Claude Code works in a sandbox without a network, with the model it is told, and remembers", async () => {
   const program = execFileSync("bash", [join(ROOT, "scripts/test-agents.sh")], { encoding: "utf8" }).trim();
   await using place = openPlace({ driver: "local", image: "bash", settings: { agents: { claude } } });
   const aido = await place.open();
@@ -39,6 +39,9 @@ test("S2-25 S2-26 S2-96 the real Claude Code works in a sandbox without a networ
   expect(recalled).toMatchObject({ success: true, response: "heron", sessionId: "s" });
   const fresh = await aido.agents.run(id, { message: "which word?", context: { a: 1 }, timeoutMs: 120_000 });
   expect(fresh).toMatchObject({ success: true, response: "I do not know." });
+  const model = "claude-of-this-test-1";
+  const named = await aido.agents.run(id, { message: "which model?", model, timeoutMs: 120_000 });
+  expect(named).toMatchObject({ success: true, response: model });
   const cut = await aido.agents.run(id, { message: "write the file", maxTurns: 1, timeoutMs: 120_000 });
   expect(cut).toMatchObject({ success: false, error: expect.stringContaining("turns") });
 });

@@ -14,6 +14,14 @@ const ask = (method, params) =>
 const update = (sessionId, update) => send({ method: "session/update", params: { sessionId, update } });
 const say = (sessionId, text) =>
   update(sessionId, { sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+const has = (flag) => process.argv.includes(flag);
+let model = process.argv.find((word) => word.startsWith("--model="))?.slice("--model=".length) ?? "my own";
+const choices = () => {
+  const options = ["small", "large"].map((value) => ({ value, name: value }));
+  const about = { id: "which-model", category: "model", type: "select", name: "Model" };
+  return has("--models") ? { configOptions: [{ ...about, currentValue: model, options }] } : {};
+};
+let takenUp = "new";
 let cancelled = () => undefined;
 const untilCancelled = new Promise((resolve) => {
   cancelled = resolve;
@@ -24,7 +32,8 @@ async function prompt({ sessionId, prompt: blocks, _meta }) {
   const memory = `memory-${sessionId}`;
   const before = existsSync(memory) ? readFileSync(memory, "utf8") : "";
   writeFileSync(memory, `${before}${text};`);
-  if (text === "recall") say(sessionId, `I remember: ${before}`);
+  if (text === "model") say(sessionId, `${model}, ${takenUp}`);
+  else if (text === "recall") say(sessionId, `I remember: ${before}`);
   else if (/^permission$/m.test(text)) {
     say(sessionId, "Let me see. ");
     const toolCall = { toolCallId: "t1", title: "write a file", status: "pending", rawInput: { path: "x" } };
@@ -84,13 +93,26 @@ async function prompt({ sessionId, prompt: blocks, _meta }) {
 const METHODS = {
   initialize: () => ({
     protocolVersion: 1,
-    agentCapabilities: { loadSession: !process.argv.includes("--forgetful") },
+    agentCapabilities: {
+      loadSession: !has("--forgetful"),
+      ...(has("--resumes") ? { sessionCapabilities: { resume: {} } } : {}),
+    },
     authMethods: [],
   }),
-  "session/new": () => ({ sessionId: `acp-${process.pid}-${Date.now()}` }),
+  "session/new": () => ({ sessionId: `acp-${process.pid}-${Date.now()}`, ...choices() }),
+  "session/resume": () => {
+    takenUp = "resumed";
+    return choices();
+  },
+  "session/set_config_option": ({ configId, value }) => {
+    if (configId !== "which-model" || !["small", "large"].includes(value)) return undefined;
+    model = value;
+    return choices();
+  },
   "session/load": ({ sessionId }) => {
+    takenUp = "loaded";
     say(sessionId, "all that was said before, once more");
-    return {};
+    return choices();
   },
   "session/prompt": prompt,
 };

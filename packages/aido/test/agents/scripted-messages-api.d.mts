@@ -10,5 +10,5 @@ export interface Message {
 }
 
 export function messagesApi(
-  answerTo: (messages: readonly Message[]) => readonly Part[] | Promise<readonly Part[]>,
+  answerTo: (messages: readonly Message[], model: string) => readonly Part[] | Promise<readonly Part[]>,
 ): Server;

@@ -6,12 +6,13 @@ import { fileURLToPath } from "node:url";
 const textOf = (content) =>
   typeof content === "string" ? content : content.map((part) => part.text ?? part.type).join("\n");
 
-function answerTo(messages) {
+function answerTo(messages, model) {
   const users = messages.filter(({ role }) => role === "user");
   const last = users.at(-1)?.content;
   const isResult = Array.isArray(last) && last.some(({ type }) => type === "tool_result");
   const asked = textOf(last ?? "");
   if (isResult) return [{ type: "text", text: "The file is written." }];
+  if (asked.includes("which model?")) return [{ type: "text", text: model }];
   if (asked.includes("write the file")) {
     const input = { command: "echo by claude > claude.txt", description: "Write the file" };
     return [{ type: "tool_use", id: `toolu_${messages.length}`, name: "Bash", input }];
@@ -20,7 +21,7 @@ function answerTo(messages) {
   return [{ type: "text", text: before.includes("the word is heron") ? "heron" : "I do not know." }];
 }
 
-/** A server that answers what `answerTo` makes of the conversation; it may take its time. */
+/** A server that answers what `answerTo` makes of the conversation and the model's name; it may take its time. */
 export const messagesApi = (answerTo) =>
   createServer((request, response) => {
     let body = "";
@@ -28,7 +29,7 @@ export const messagesApi = (answerTo) =>
     request.on("end", async () => {
       if (!request.url.startsWith("/v1/messages")) return response.writeHead(404).end("{}");
       const { model, messages, stream } = JSON.parse(body);
-      const content = await answerTo(messages);
+      const content = await answerTo(messages, model);
       const stop_reason = content[0].type === "tool_use" ? "tool_use" : "end_turn";
       const usage = { input_tokens: 100, output_tokens: 10 };
       const message = { id: `msg_${Date.now()}`, type: "message", role: "assistant", model };
