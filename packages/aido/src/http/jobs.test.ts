@@ -33,7 +33,7 @@ describe("jobs over HTTP", () => {
     ]);
   });
 
-  test("S2-90 S2-92 S2-93 S2-94 S2-95 S2-96 S2-97 S2-98 S2-99 S2-100 requests have the seed's fields in their order", async () => {
+  test("S2-90 S2-92 S2-93 S2-94 S2-95 S2-96 S2-97 S2-98 S2-99 S2-100 S2-101 S2-102 S2-103 S2-104 requests have the seed's fields in their order", async () => {
     await using bed = await open();
     const { jobs } = (await bed.get("/api/jobs")).json;
     const fields = Object.fromEntries(
@@ -45,7 +45,7 @@ describe("jobs over HTTP", () => {
       ]),
     );
     const words = (text: string) => text.split(" ");
-    expect(fields).toMatchObject({
+    expect(fields).toEqual({
       SANDBOX_CREATE: words(
         "name image stack agent_identifier env_json metadata_json ssh_enabled ssh_public_key web_terminal_enabled max_lifetime_seconds idle_timeout_seconds cpu_cores memory_mb disk_gb sidecar_token",
       ),
@@ -62,6 +62,12 @@ describe("jobs over HTTP", () => {
       ),
       BATCH_EXEC: words("sidecar_urls sidecar_tokens command cwd env_json timeout_ms parallel batch_id"),
       BATCH_COLLECT: ["batch_id"],
+      WORKFLOW_CREATE: words("name workflow_json trigger_type trigger_config sandbox_config_json"),
+      WORKFLOW_TRIGGER: ["workflow_id"],
+      WORKFLOW_CANCEL: ["workflow_id"],
+      WORKFLOW_TICK: [],
+      SSH_PROVISION: words("sidecar_url username public_key sidecar_token"),
+      SSH_REVOKE: words("sidecar_url username public_key sidecar_token"),
     });
   });
 

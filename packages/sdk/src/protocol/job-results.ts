@@ -96,3 +96,16 @@ export interface BatchCollectResult {
   results: readonly BatchItem<object>[];
   aggregate?: BatchAggregate;
 }
+
+export interface SshProvisionResult {
+  sandboxId: string;
+  username: string;
+  provisioned: true;
+  /** Null where no SSH server runs. */
+  sshPort: number | null;
+}
+export interface SshRevokeResult {
+  sandboxId: string;
+  username: string;
+  revoked: true;
+}

@@ -22,6 +22,8 @@ import type {
   PromptResult,
   SandboxCreateResult,
   SnapshotResult,
+  SshProvisionResult,
+  SshRevokeResult,
   TaskResult,
 } from "./job-results.ts";
 import type { WorkflowCanceled, WorkflowCreated, WorkflowExecution, WorkflowTickResult } from "./workflow.ts";
@@ -76,8 +78,8 @@ export interface JobTypes {
   WORKFLOW_TRIGGER: { request: WorkflowControlRequest; result: WorkflowExecution };
   WORKFLOW_CANCEL: { request: WorkflowControlRequest; result: WorkflowCanceled };
   WORKFLOW_TICK: { request: Record<never, never>; result: WorkflowTickResult };
-  SSH_PROVISION: { request: SshKeyRequest; result: Readonly<Record<string, unknown>> };
-  SSH_REVOKE: { request: SshKeyRequest; result: Readonly<Record<string, unknown>> };
+  SSH_PROVISION: { request: SshKeyRequest; result: SshProvisionResult };
+  SSH_REVOKE: { request: SshKeyRequest; result: SshRevokeResult };
 }
 
 type NameOf<Job extends JobName | JobId> = Job extends JobName

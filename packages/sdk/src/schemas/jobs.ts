@@ -44,7 +44,12 @@ const command = {
   timeoutMs: uint,
 };
 const workflow = { workflowId: uint };
-const sshKey = { ...sidecar, username: text.max(64).default(""), publicKey: z.string().min(1).max(16_384) };
+const sshKey = {
+  sidecarUrl: sidecar.sidecarUrl,
+  username: text.max(64).default(""),
+  publicKey: z.string().min(1).max(16_384),
+  sidecarToken: sidecar.sidecarToken,
+};
 
 /** The fields of every job's request, in the order in which they are encoded elsewhere. */
 export const JOB_FIELDS = {
