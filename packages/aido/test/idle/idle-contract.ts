@@ -115,6 +115,47 @@ export function idleContract(under: IdleUnderTest): void {
       }
     });
 
+    test("S2-18 S2-51 S2-121 are kept as images when they are sidecars: the image of an idle stop is what comes back", async () => {
+      await using place = openPlace({ ...under, settings: { "reaper.busyCpus": 0 } });
+      const aido = await place.open();
+      const { id } = await aido.sandboxes.create({ ...IDLE, profile: "sidecar", image: under.image });
+      const plain = await aido.sandboxes.create(IDLE);
+      for (const one of [id, plain.id]) {
+        expect(await output(aido, one, ["sh", "-c", "echo kept > file; cat file"])).toBe("kept\n");
+        await aido.store.execs.removeAll(one);
+        await unusedFor(aido, one, 120_000);
+      }
+      expect((await aido.reaper.reap()).idle.toSorted()).toEqual([id, plain.id].toSorted());
+      const [image, ...others] = await aido.driver.committedImages();
+      expect([image?.sandboxId, others]).toEqual([id, []]);
+      expect(await aido.store.sandboxes.get(id)).toMatchObject({
+        ...{ state: "stopped", endReason: "idle", tier: "hot" },
+        ...{ warmImage: image?.reference, warmIsStale: false },
+      });
+      expect(await aido.store.sandboxes.get(plain.id)).toMatchObject({ warmImage: undefined });
+      expect(await aido.store.counters.read()).toMatchObject({ reaped_idle: 2, snapshots_committed: 1 });
+      await under.removeContainer(aido, id);
+      await aido.sandboxes.start(id);
+      expect(await output(aido, id, ["cat", "file"])).toBe("kept\n");
+      await aido.sandboxes.destroy(id);
+      expect(await aido.driver.committedImages()).toEqual([]);
+    });
+
+    test("S2-59 are in use while a terminal is open, though nobody types", async () => {
+      await using place = openPlace(under);
+      const aido = await place.open();
+      const { id } = await aido.sandboxes.create(IDLE);
+      const terminal = await aido.execs.start(id, { argv: ["sh"], pty: { rows: 24, cols: 80 }, stdin: true });
+      await unusedFor(aido, id, 120_000);
+      expect(await aido.reaper.reap()).toMatchObject({ idle: [], busy: [id], failed: [] });
+      expect(await aido.execs.get(id, terminal.id)).toMatchObject({ status: "running" });
+      await aido.execs.kill(id, terminal.id, { signal: "SIGKILL" });
+      await aido.execs.wait(id, terminal.id);
+      await aido.store.execs.removeAll(id);
+      await unusedFor(aido, id, 120_000);
+      expect(await aido.reaper.reap()).toMatchObject({ idle: [id] });
+    });
+
     test("are at work while a process in them computes, though nobody waits for it", async () => {
       await using place = openPlace(under);
       const aido = await place.open();
@@ -154,6 +195,38 @@ export function idleContract(under: IdleUnderTest): void {
       expect(await aido.driver.list()).toEqual([]);
       await expect(aido.sandboxes.get(id)).rejects.toMatchObject({ code: "CONTAINER_EXPIRED" });
       expect(await aido.store.counters.read()).toMatchObject({ reaped_lifetime: 1 });
+    });
+
+    test("S2-68 S2-69 a running one whose container is gone is what its snapshot holds, when a server starts", async () => {
+      const objects = await mkdtemp(join(tmpdir(), "aido-idle-objects-"));
+      try {
+        await using place = openPlace({ ...under, settings: { "snapshot.prefix": `file://${objects}/` } });
+        const first = await place.open();
+        const make = async () =>
+          (await first.sandboxes.create({ ...IDLE, profile: "sidecar", image: under.image })).id;
+        const [asObject, asImage] = [await make(), await make()];
+        for (const id of [asObject, asImage])
+          expect(await output(first, id, ["sh", "-c", "echo kept > file; cat file"])).toBe("kept\n");
+        await first.snapshots.take(asObject);
+        await first.sandboxes.stop(asImage);
+        await first.sandboxes.start(asImage);
+        for (const id of [asObject, asImage]) {
+          expect(await first.store.sandboxes.get(id)).toMatchObject({ state: "running" });
+          await under.removeContainer(first, id);
+        }
+        await first.close();
+        const aido = await place.open();
+        await aido.sandboxes.reconcile();
+        await aido.sandboxes.settleAtStart();
+        expect(await aido.sandboxes.get(asObject)).toMatchObject({ state: "stopped", tier: "cold" });
+        expect(await aido.sandboxes.get(asImage)).toMatchObject({ state: "stopped", tier: "warm" });
+        for (const id of [asObject, asImage]) {
+          await aido.sandboxes.start(id);
+          expect(await output(aido, id, ["cat", "file"])).toBe("kept\n");
+        }
+      } finally {
+        await rm(objects, { recursive: true, force: true });
+      }
     });
 
     test("S2-68 S2-69 are settled when a server starts, each as its container is, and nothing else is touched", async () => {

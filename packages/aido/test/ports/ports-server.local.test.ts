@@ -36,6 +36,25 @@ test("the SDK's address of a port leads through the built server, without a key 
   expect((await fetch(bed.url + pathname.replace("8080", "8081"))).status).toBe(404);
 });
 
+test("S2-49 a request to a port wakes a stopped sandbox that was made to, and no other", async () => {
+  await using bed = await ServerBed.start({ driver: "local" });
+  const make = async (autoResume: boolean) => {
+    const sandbox = await Sandbox.create({ image: bed.image, ttlMs: 120_000, autoResume }, { url: bed.url });
+    const url = await sandbox.getUrl(8080);
+    await bed.post(`/api/sandbox/${sandbox.id}/stop`, {});
+    return { url, state: async () => (await bed.get(`/api/sandbox/${sandbox.id}`)).json.state, sandbox };
+  };
+  const [willing, plain] = [await make(true), await make(false)];
+  expect([await willing.state(), await plain.state()]).toEqual(["stopped", "stopped"]);
+  // A stop ends whatever listened: who asks is told so by a sandbox that runs again.
+  expect((await fetch(willing.url)).status).toBe(502);
+  expect(await willing.state()).toBe("running");
+  await willing.sandbox.start(["python3", "-c", SERVER]);
+  await until("the program listens", async () => (await fetch(willing.url)).status === 200);
+  expect((await fetch(plain.url)).status).toBe(409);
+  expect(await plain.state()).toBe("stopped");
+});
+
 test("a server with a pool hands out from it, says so, and leaves nothing when it ends", async () => {
   await using bed = await ServerBed.start({ driver: "local", env: { AIDO_SERVE_POOL: "host=2" } });
   const ready = async () => (await bed.get("/api/pool")).json.pool[0]?.ready;
