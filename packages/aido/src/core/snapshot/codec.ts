@@ -17,8 +17,8 @@ interface ZstdLibrary {
 /** zstd where this Node has it: several times faster at the same size. */
 const zstd = process.getBuiltinModule("node:zlib") as unknown as ZstdLibrary;
 
-/** What snapshots that are made here end with. */
-export const SNAPSHOT_NAME = zstd.createZstdCompress === undefined ? "snapshot.tar.gz" : "snapshot.tar.zst";
+/** Whatever it is compressed with: under another name the object of another Node would be left behind. */
+export const SNAPSHOT_NAME = "snapshot.tar.gz";
 
 export function compress(plain: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const transform =

@@ -48,6 +48,7 @@ test("a snapshot in the operator's place is counted and goes with its sandbox; o
   const id = await bed.made();
   const taken = await bed.snapshots.take(id);
   const users = await bed.snapshots.take(id, { destination: "s3://user/mine.tar.gz" });
+  expect(taken.url).toBe(`s3://operator/${id}/snapshot.tar.gz`);
   expect(bed.urls()).toEqual([taken.url, users.url]);
   expect(await bed.record(id)).toMatchObject({
     snapshotUrl: taken.url,
