@@ -26,10 +26,11 @@ test("S2-10 each sidecar sandbox has one container, named after it", async () =>
   expect((await bed.driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([one.id]);
 });
 
-test("S2-58 S2-61 its life is counted while it runs; asleep it is left to its tier", async () => {
+test("S2-58 S2-61 S2-115 its life ends it while it runs and begins anew at each start; asleep it is left to its tier", async () => {
   await using bed = sandboxBed();
   const sidecar = await bed.sandboxes.create({ profile: "sidecar", ttlMs: 60_000 });
   const plain = await bed.sandboxes.create({ ttlMs: 60_000 });
+  await bed.clock.advance(50_000);
   await bed.sandboxes.stop(sidecar.id);
   await bed.sandboxes.stop(plain.id);
   await bed.clock.advance(120_000);
