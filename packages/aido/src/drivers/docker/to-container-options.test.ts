@@ -98,6 +98,20 @@ test("privileged takes the place of the restrictions, and only when asked", () =
   expect(toContainerOptions(SPEC, PLAN).Entrypoint).not.toContain("--privileged");
 });
 
+test("S1-8 S1-59 S1-60 root keeps its capabilities in Sysbox's user namespace, unprivileged, and under nothing else", () => {
+  const under = (isolation: ContainerSpec["isolation"]) =>
+    toContainerOptions({ ...SPEC, isolation }, { ...PLAN, transport: "exec" });
+  const sysbox = under("sysbox");
+  expect(sysbox.HostConfig).toMatchObject({ Privileged: false, Memory: 1_000_000, PidsLimit: 7 });
+  for (const name of ["CapDrop", "CapAdd", "SecurityOpt"]) expect(sysbox.HostConfig).not.toHaveProperty(name);
+  expect(sysbox.Entrypoint?.slice(-2)).toEqual(["--privileged", "root"]);
+  for (const isolation of ["container", "gvisor", "kata"] as const) {
+    const { HostConfig, Entrypoint } = under(isolation);
+    expect(HostConfig).toMatchObject({ CapDrop: ["ALL"], SecurityOpt: ["no-new-privileges"] });
+    expect(Entrypoint).not.toContain("--privileged");
+  }
+});
+
 test("swap is what is asked for beyond memory, and a network of its own has the sandbox's name", () => {
   const limits = { ...SPEC.limits, swapBytes: 500_000 };
   const options = toContainerOptions({ ...SPEC, limits, network: "isolated" }, PLAN);

@@ -35,7 +35,7 @@ export function toContainerOptions(spec: ContainerSpec, plan: ContainerPlan): Do
     Entrypoint: [
       ...[AGENT_TARGET, "supervise", "--socket", SOCKET_TARGET],
       ...["--main-linger", `${MAIN_LINGER_MS}`],
-      ...(spec.privileged ? ["--privileged", "root"] : []),
+      ...(rootKeepsCapabilities(spec) ? ["--privileged", "root"] : []),
     ],
     Cmd: [],
     WorkingDir: "/",
@@ -63,13 +63,21 @@ function toNetworkMode(spec: ContainerSpec): string {
   return spec.network === "bridge" ? SHARED_NETWORK : spec.network;
 }
 
+/** Under Sysbox the wall is a user namespace, in which root is nobody of the host's: engines and packages need what it has there. */
+const rootKeepsCapabilities = ({ privileged, isolation }: ContainerSpec) =>
+  privileged || isolation === "sysbox";
+
+function toPrivileges(spec: ContainerSpec): Docker.HostConfig {
+  if (spec.privileged) return { Privileged: true };
+  if (rootKeepsCapabilities(spec)) return { Privileged: false };
+  return { CapDrop: ["ALL"], CapAdd: SUPERVISOR_CAPABILITIES, SecurityOpt: ["no-new-privileges"] };
+}
+
 function toHostConfig(spec: ContainerSpec, plan: ContainerPlan): Docker.HostConfig {
   const { limits } = spec;
   return {
     ...(plan.runtime === undefined ? {} : { Runtime: plan.runtime }),
-    ...(spec.privileged
-      ? { Privileged: true }
-      : { CapDrop: ["ALL"], CapAdd: SUPERVISOR_CAPABILITIES, SecurityOpt: ["no-new-privileges"] }),
+    ...toPrivileges(spec),
     NetworkMode: toNetworkMode(spec),
     Memory: limits.memoryBytes,
     MemorySwap: limits.memoryBytes + (limits.swapBytes ?? 0),
