@@ -176,12 +176,12 @@ test("S1-15 what cannot be installed is told in the script's own words, with wha
   });
 });
 
-test("S1-17 without a registry the error says how the base is made without one", async () => {
+test("S1-17 S1-19 without a registry the error says how the base is made without one", async () => {
   const { swarm, driver } = await makeImages();
   driver.ensureImage = () => Promise.reject(new AidoError("IMAGE_PULL_FAILED", "no route"));
   await expect(swarm.ensureBase({ ground: { kind: "image", image: "node:99" } })).rejects.toMatchObject({
     code: "IMAGE_PULL_FAILED",
-    hint: expect.stringContaining("--from debian"),
+    hint: expect.stringContaining("`aido image build --swarm --from debian`"),
   });
 });
 

@@ -156,7 +156,7 @@ export class BuiltSwarmImages implements SwarmImages {
       const error = thrown as AidoError;
       if (error.code !== "IMAGE_PULL_FAILED" && error.code !== "IMAGE_NOT_FOUND") throw thrown;
       throw new AidoError(error.code, `The base of swarms cannot be made from ${image}: ${error.message}`, {
-        hint: "Without a registry it can be made of Debian's packages: add `--from debian`.",
+        hint: "Without a registry it can be made of Debian's packages: `aido image build --swarm --from debian`.",
         details: error.details,
         cause: thrown,
       });
