@@ -1,17 +1,22 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { AidoError } from "@aido/sdk/protocol";
 import { expect, test } from "vitest";
+import { FakeWorker, FakeWorkers } from "../../core/swarm/testing/fake-workers.ts";
 import { GitBed } from "../../core/swarm/testing/git-bed.ts";
+import { complete } from "../../core/swarm/testing/swarm-bed.ts";
 import type { GlobalOptions } from "../context.ts";
 import { runCli } from "../run-cli.ts";
 import { fakeContext } from "../testing/fake-context.ts";
 
+const ID = "4f0c2b9a81de";
+const SWARM_ID = "2f61c0de-8a53-4d3e-9b4e-0a1b2c3d4e5f";
 const TIME = "2026-01-01T00:00:00.000Z";
 const INTO = "aimi/integration-2f61c0de";
 
 function putState(bed: GitBed, workers: Readonly<Record<string, string>>): void {
   const containers = Object.entries(workers).map(([name, status]) => ({
-    containerId: "4f0c2b9a81de",
+    containerId: ID,
     containerName: `aimi-swarm-${name}`,
     taskFilePath: `.aimi/tasks/${name}-tasks.json`,
     branchName: `feat/${name}`,
@@ -21,7 +26,7 @@ function putState(bed: GitBed, workers: Readonly<Record<string, string>>): void 
     updatedAt: TIME,
   }));
   const state = {
-    swarmId: "2f61c0de-8a53-4d3e-9b4e-0a1b2c3d4e5f",
+    swarmId: SWARM_ID,
     createdAt: TIME,
     updatedAt: TIME,
     containers,
@@ -30,8 +35,20 @@ function putState(bed: GitBed, workers: Readonly<Record<string, string>>): void 
   writeFileSync(join(bed.project, ".aimi/swarm-state.json"), JSON.stringify(state));
 }
 
-async function cli(bed: GitBed, ...argv: string[]) {
-  const base = fakeContext({ cwd: bed.project, env: bed.env });
+/** An engine in which this worker runs. */
+function engineWith(name: string): { workers: FakeWorkers; worker: FakeWorker } {
+  const workers = new FakeWorkers();
+  const worker = new FakeWorker({ name: `aimi-swarm-${name}`, swarmId: SWARM_ID } as never, ID);
+  worker.started = {} as never;
+  workers.all.set(`aimi-swarm-${name}`, worker);
+  return { workers, worker };
+}
+
+const cli = (bed: GitBed, ...argv: string[]) => cliWith(new FakeWorkers(), bed, ...argv);
+
+async function cliWith(workers: FakeWorkers, bed: GitBed, ...argv: string[]) {
+  const settings = [{ key: "swarm.isolation", value: "sysbox", source: "default" as const }];
+  const base = fakeContext({ cwd: bed.project, env: bed.env, workers, settings });
   const makeContext = (globals: GlobalOptions) => Promise.resolve({ ...base, globals });
   const code = await runCli(["swarm", "merge", ...argv], { version: "1.2.3", makeContext });
   return { code, stdout: base.stdout.text, stderr: base.stderr.text };
@@ -42,7 +59,8 @@ test("merges what is completed, says what is left out, and tells all of it as JS
   bed.push("feat/login", { "login.txt": "x\n" });
   bed.push("feat/cart", { "cart.txt": "x\n" });
   putState(bed, { login: "completed", cart: "completed", docs: "running" });
-  const { code, stdout, stderr } = await cli(bed, "--order", "cart");
+  const { workers } = engineWith("docs");
+  const { code, stdout, stderr } = await cliWith(workers, bed, "--order", "cart");
   expect(code).toBe(0);
   expect(stdout.split("\n").map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual([
     ["BRANCH", "WORKER"],
@@ -58,6 +76,34 @@ test("merges what is completed, says what is left out, and tells all of it as JS
     { branch: "feat/login", worker: "aimi-swarm-login" },
     { branch: "feat/cart", worker: "aimi-swarm-cart" },
   ]);
+});
+
+test("S1-48 workers that ended while nobody looked are merged or left out as they ended", async () => {
+  using bed = new GitBed();
+  bed.push("feat/login", { "login.txt": "x\n" });
+  putState(bed, { login: "running", cart: "running" });
+  const { workers, worker } = engineWith("login");
+  const early = await cliWith(workers, bed, "login");
+  expect(early).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining("aimi-swarm-login is running: its branch feat/login is not finished"),
+  });
+  complete(worker);
+  const { code, stdout, stderr } = await cliWith(workers, bed);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "left out: aimi-swarm-cart (failed)\n" });
+  expect(stdout).toContain("aimi-swarm-login");
+  expect(bed.user("show", `${INTO}:login.txt`)).toBe("x\n");
+});
+
+test("S1-48 without an engine merge goes by what was known last, and says so", async () => {
+  using bed = new GitBed();
+  putState(bed, { login: "running" });
+  const { workers } = engineWith("login");
+  workers.engineError = new AidoError("RUNTIME_UNAVAILABLE", "No engine answers");
+  expect(await cliWith(workers, bed)).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/No engine answers; this is what was known last\n.*nothing to merge/s),
+  });
 });
 
 test("a conflict ends with 5, both sides, and commands that resolve it when they are typed", async () => {

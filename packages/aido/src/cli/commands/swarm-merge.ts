@@ -7,11 +7,11 @@ import { openRepository } from "../../core/swarm/merge/open-repository.ts";
 import { previewMerge } from "../../core/swarm/merge/preview-merge.ts";
 import { isRefName } from "../../core/swarm/merge/ref-name.ts";
 import type { SwarmState } from "../../core/swarm/state/swarm-state.ts";
-import { SwarmStateFile } from "../../core/swarm/state/swarm-state-file.ts";
 import type { CliContext } from "../context.ts";
 import { describeOutcome, describePreview, nextSteps } from "../output/merge-report.ts";
 import { note, printResult } from "../output/print.ts";
 import { interruptible } from "./interrupt.ts";
+import { reconciledState } from "./swarm/reconciled.ts";
 
 export interface SwarmMergeOptions {
   into?: string;
@@ -41,7 +41,8 @@ export async function swarmMerge(
         await continueMerge(git, options.into, context.progress.show),
       );
     }
-    const state = await findState(project, signal, named.length > 0 && options.into !== undefined);
+    const allIsNamed = named.length > 0 && options.into !== undefined;
+    const state = await findState(context, { dir: options.dir, signal }, allIsNamed);
     const plan = await makePlan(context, state, named, options);
     if (plan.branches.length === 0) return 0;
     if (options.dryRun) return await preview(context, git, plan);
@@ -64,14 +65,14 @@ function checkOptions(named: readonly string[], options: SwarmMergeOptions): voi
     if (branch !== undefined && !isRefName(branch)) throw noBranchName(branch);
 }
 
-/** A swarm is not needed when everything is named. */
+/** A swarm is not needed when everything is named. Workers may have ended while nobody looked, so it is made true first. */
 async function findState(
-  project: string,
-  signal: AbortSignal,
+  context: CliContext,
+  where: { dir: string | undefined; signal: AbortSignal },
   allIsNamed: boolean,
 ): Promise<SwarmState | undefined> {
   try {
-    return await new SwarmStateFile({ project, signal }).read();
+    return await reconciledState(context, where);
   } catch (thrown) {
     if (allIsNamed && isAidoError(thrown, "SWARM_NOT_FOUND")) return undefined;
     throw thrown;
