@@ -55,20 +55,20 @@ export class Gate {
   readonly reached: Promise<void>;
   #reach = () => {};
   #open = () => {};
-  readonly #opened: Promise<void>;
+  readonly opened: Promise<void>;
 
   constructor() {
     this.reached = new Promise((resolve) => {
       this.#reach = resolve;
     });
-    this.#opened = new Promise((resolve) => {
+    this.opened = new Promise((resolve) => {
       this.#open = resolve;
     });
   }
 
   async pass(): Promise<void> {
     this.#reach();
-    await this.#opened;
+    await this.opened;
   }
 
   open(): void {

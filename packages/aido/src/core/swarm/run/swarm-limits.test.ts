@@ -87,18 +87,37 @@ test("a worker that does not end when stopped is taken away", async () => {
   expect(bed.workers.all.size).toBe(0);
 });
 
-test("a swarm's budget counts all its workers, stops those that run and begins no other", async () => {
-  using bed = new SwarmBed();
-  await bed.begin(await bed.tasks("a", "b", "c"));
-  bed.workers.onStart = (worker) => {
-    worker.onStop = () => complete(worker, { status: "stopped" }, 130);
-    story(worker, "US-001", "in_progress", { usage: { turns: 1, inputTokens: 500, outputTokens: 100 } });
-  };
-  const { results } = await bed.drive({ maxWorkers: 2, budgets: { maxTokens: 1000 } });
-  expect(bed.statuses()).toEqual({ a: "stopped", b: "stopped", c: "pending" });
-  expect(results.map(({ state }) => state)).toEqual(["stopped", "stopped", "pending"]);
-  expect(bed.warnings().join()).toContain("1200 of 1000 tokens are used");
-});
+class HourLaterClock extends FastClock {
+  isLater = false;
+
+  override now(): Date {
+    return new Date(super.now().getTime() + (this.isLater ? 3_600_000 : 0));
+  }
+}
+
+test.each([
+  ["tokens", { maxTokens: 1000 }, "1200 of 1000 tokens are used"],
+  ["turns", { maxTurns: 2 }, "2 of 2 turns are used"],
+  ["time, runs before included,", { maxSeconds: 7200 }, "its time of 7200 s is over"],
+])(
+  "a swarm's budget of %s counts all its workers, stops those that run and begins no other",
+  async (_, budgets, reason) => {
+    const clock = new HourLaterClock();
+    using bed = new SwarmBed(clock);
+    await bed.begin(await bed.tasks("a", "b", "c"));
+    let started = 0;
+    bed.workers.onStart = (worker) => {
+      started += 1;
+      clock.isLater = started === 2;
+      worker.onStop = () => complete(worker, { status: "stopped" }, 130);
+      story(worker, "US-001", "in_progress", { usage: { turns: 1, inputTokens: 500, outputTokens: 100 } });
+    };
+    const { results } = await bed.drive({ maxWorkers: 2, budgets, secondsBefore: 3600 });
+    expect(bed.statuses()).toEqual({ a: "stopped", b: "stopped", c: "pending" });
+    expect(results.map(({ state }) => state)).toEqual(["stopped", "stopped", "pending"]);
+    expect(bed.warnings().join()).toContain(reason);
+  },
+);
 
 test("a flood on standard error is read to its end, and only a part of it is told", async () => {
   using bed = new SwarmBed();
