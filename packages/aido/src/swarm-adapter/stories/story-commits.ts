@@ -1,15 +1,15 @@
+import { STORY_TRAILER } from "../../core/swarm/tasks/story-trailer.ts";
 import type { Story, TaskFile } from "../../core/swarm/tasks/task-file.ts";
 import type { WorkerGit } from "../git/worker-git.ts";
 import { oneLine } from "../report/fit-text.ts";
 
-const TRAILER = "Aimi-Story";
 type Ending = "completed" | "failed" | "stopped";
 
 /** What a story's commit says; its last line is read again when a worker goes on with the branch. */
 export function storyMessage(file: TaskFile, story: Story, ending: Ending): string {
   const mark = ending === "completed" ? "" : ` (${ending})`;
   const subject = `${story.id}${mark}: ${oneLine(story.title)}`;
-  return `${subject}\n\nOf ${oneLine(file.metadata.title)}.\n\n${TRAILER}: ${story.id} ${ending} ${file.path}\n`;
+  return `${subject}\n\nOf ${oneLine(file.metadata.title)}.\n\n${STORY_TRAILER}: ${story.id} ${ending} ${file.path}\n`;
 }
 
 interface CommitRange {
@@ -18,7 +18,7 @@ interface CommitRange {
 }
 
 async function readTrailers(git: WorkerGit, { base, tip }: CommitRange): Promise<readonly string[]> {
-  const format = `--format=%(trailers:key=${TRAILER},valueonly,unfold)`;
+  const format = `--format=%(trailers:key=${STORY_TRAILER},valueonly,unfold)`;
   const { stdout } = await git.run(["log", "--max-count=10000", format, `${base}..${tip}`, "--"]);
   const lines = stdout.toString("utf8").split("\n");
   return lines.map((line) => line.trim()).filter((line) => line !== "");

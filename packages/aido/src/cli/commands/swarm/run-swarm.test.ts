@@ -192,18 +192,6 @@ test("task files that are done are left out; when all are, there is nothing to d
   expect(cli.statuses()).toEqual(["b completed"]);
 });
 
-test("a task file that was changed since its commit is warned of: its worker gets the committed one", async () => {
-  for (const name of ["a", "b", "c"]) cli.task(name);
-  cli.bed.user("add", ".aimi/tasks/a-tasks.json", ".aimi/tasks/b-tasks.json");
-  cli.bed.user("commit", "--quiet", "-m", "tasks");
-  cli.task("a", { branchName: "feat/other" });
-  const { code, stderr } = await cli.aido(["swarm", "--all"]);
-  expect(code).toBe(0);
-  expect(stderr).toContain(".aimi/tasks/a-tasks.json has changes that are not committed");
-  // One that git does not know is in the project's image, and so is one that is as it was committed.
-  expect(stderr).not.toMatch(/[bc]-tasks.json has changes/);
-});
-
 test("work that origin refused is in its container until it is gone on with or given up", async () => {
   cli.task("a");
   const problem = "The branch is not pushed, and its work is in the container alone: denied";

@@ -5,6 +5,7 @@ import { checkBranches } from "../../../core/swarm/start/check-branches.ts";
 import { type CheckedProject, checkProject } from "../../../core/swarm/start/check-project.ts";
 import { chooseTaskFiles } from "../../../core/swarm/start/choose-task-files.ts";
 import { findChanged } from "../../../core/swarm/start/find-changed.ts";
+import { findForeign } from "../../../core/swarm/start/find-foreign.ts";
 import { refuseUnsaved } from "../../../core/swarm/start/refuse-unsaved.ts";
 import {
   isActive,
@@ -62,6 +63,7 @@ export async function runSwarm(
       const checked = await checkProject(swarm.project, { env: context.env, signal });
       const files = await chooseFiles(context, swarm, flags);
       await warnOfChanged(context, swarm, files, signal);
+      await warnOfForeign(context, swarm, { files, checked, signal });
       lock = await swarm.tryLock(signal);
       if (lock === undefined)
         return await joinOther(context, swarm, { files, mode, choices, checked, signal });
@@ -131,6 +133,23 @@ async function warnOfChanged(
     );
 }
 
+async function warnOfForeign(
+  context: CliContext,
+  swarm: ProjectSwarm,
+  { files, checked, signal }: Pick<Preparing, "files" | "checked" | "signal">,
+): Promise<void> {
+  const { defaultBranch } = checked;
+  const branches = files.map(({ metadata }) => metadata.branchName);
+  const foreign = await findForeign(swarm.project, branches, { env: context.env, signal, defaultBranch });
+  for (const { branch, commits } of foreign) {
+    const path = files.find(({ metadata }) => metadata.branchName === branch)?.path ?? "";
+    await warn(
+      context,
+      `${printable(path)}: metadata.branchName: ${branch} is at origin with ${commits === 1 ? "a commit" : `${commits} commits`} that no worker made; its worker goes on from there. Set another metadata.branchName to leave it alone`,
+    );
+  }
+}
+
 interface Preparing {
   readonly swarm: ProjectSwarm;
   readonly choices: SwarmChoices;
@@ -151,7 +170,7 @@ async function prepare(context: CliContext, deps: SwarmDeps, preparing: Preparin
   checkBranches(files, { ...checked, entries: mode === "append" ? (before?.containers ?? []) : [] });
   const plan = choices.planFor(undefined);
   await deps.workers.checkRuntime(plan.isolation, signal);
-  for (const warning of checked.warnings) await warn(context, warning);
+  for (const warning of checked.warnings) await warn(context, printable(warning));
   await warnOfSecrets(context, plan);
   if (mode === "force") await confirmForce(context, before, flags);
   const image =

@@ -28,8 +28,11 @@ test("a clean checkout of a pushed branch is ready, whatever aido keeps in it", 
 });
 
 test("what workers will not see is warned of: changes and commits that are not pushed", async () => {
-  writeFileSync(join(bed.project, "new.txt"), "x");
-  expect((await check()).warnings).toEqual([expect.stringContaining("not committed")]);
+  for (const name of ["README.md", "two words\n.txt"]) writeFileSync(join(bed.project, name), "x");
+  const warning = (path: string) => expect.stringContaining(`not committed, the first in ${path};`);
+  expect((await check()).warnings).toEqual([warning("README.md")]);
+  bed.user("checkout", "--quiet", "README.md");
+  expect((await check()).warnings).toEqual([warning("two words\n.txt")]);
   bed.user("add", "--all");
   bed.user("commit", "--quiet", "-m", "more");
   expect((await check()).warnings).toEqual([

@@ -43,11 +43,17 @@ export async function checkProject(project: string, surroundings: GitSurrounding
     });
   }
   const branch = head.text.replace(/^refs\/heads\//, "");
-  const change = firstLine(
-    Buffer.from((await git([...STATUS, "--", ".", ":(exclude).aimi", ":(exclude).aido"])).text),
+  const [change = ""] = (await git([...STATUS, "--", ".", ":(exclude).aimi", ":(exclude).aido"])).text.split(
+    "\0",
+    1,
   );
-  if (change !== "")
-    warnings.push("There are changes that are not committed; workers see only what is pushed to origin");
+  if (change !== "") {
+    // Two letters and a space are in front of it.
+    const path = change.slice(3);
+    warnings.push(
+      `There are changes that are not committed, the first in ${path}; workers see only what is pushed to origin`,
+    );
+  }
   const unpushed = Number((await git(["rev-list", "--count", "HEAD", "--not", "--remotes=origin"])).text);
   if (unpushed > 0) {
     const commits = unpushed === 1 ? "1 commit" : `${unpushed} commits`;
@@ -61,7 +67,7 @@ export async function checkProject(project: string, surroundings: GitSurrounding
   return { repoUrl, branch, defaultBranch, checkedOut, warnings };
 }
 
-const STATUS = ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all"];
+const STATUS = ["status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=all"];
 
 type RunGit = (
   args: readonly string[],
