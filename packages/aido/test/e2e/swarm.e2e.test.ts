@@ -129,7 +129,7 @@ describe("a swarm of real containers", () => {
     expect(secrets).not.toContain("ANTHROPIC_API_KEY");
   });
 
-  test("S1-53 S1-54 S1-55 S1-56 S1-57 whoever drives it is killed: status tells what became of each, resume goes on", async () => {
+  test("S1-53 S1-54 S1-55 whoever drives it is killed: status tells what became of each, resume goes on", async () => {
     for (const name of ["done", "gone", "left", "lost", "more"]) task(name);
     const swarm = start("--json", "swarm", "--all", "--max", "4", ...RUN());
     await until({ done: "running", gone: "running", left: "running", lost: "running", more: "pending" });
@@ -184,6 +184,35 @@ describe("a swarm of real containers", () => {
     await aido("swarm-status");
     expect(statuses()).toEqual({ a: "stopped", b: "running" });
     await docker(["unpause", fullName("a")]);
+  });
+
+  test("S1-53 a worker whose container is gone has failed, also while it is pending; resume makes it another", async () => {
+    for (const name of ["a", "b"]) task(name);
+    const swarm = start("swarm", "--all", ...RUN());
+    await until({ a: "running", b: "running" });
+    swarm.child.kill("SIGKILL");
+    await swarm.end();
+    const state = onDisk();
+    // As a host leaves it that was killed between the making of a container and the start of its adapter.
+    const pending = state.containers.map((entry) => ({ ...entry, status: "pending" }));
+    writeFileSync(
+      join(bed.project, ".aimi/swarm-state.json"),
+      JSON.stringify({ ...state, containers: pending }),
+    );
+    await docker(["rm", "-f", fullName("a")]);
+    expect((await aido("swarm-list")).stdout.split("\n")).toEqual([
+      `${fullName("a")}\tfailed`,
+      `${fullName("b")}\trunning`,
+      "",
+    ]);
+    const resumed = start("swarm", "resume");
+    await until({ a: "running", b: "running" });
+    const [made, kept] = onDisk().containers;
+    expect(made?.containerId).not.toBe(state.containers[0]?.containerId);
+    expect(kept?.containerId).toBe(state.containers[1]?.containerId);
+    for (const name of ["a", "b"]) await go(name);
+    expect((await resumed.end()).code).toBe(0);
+    expect(statuses()).toEqual({ a: "completed", b: "completed" });
   });
 
   test("Ctrl-C leaves the workers at work, a second aido is refused meanwhile, stop ends them", async () => {
