@@ -76,6 +76,13 @@ export class OwnEngine implements AsyncDisposable {
     );
   }
 
+  /** As `restart`, with other settings. */
+  async configure(config: object): Promise<void> {
+    await this.stop();
+    await writeFile(join(this.#directory, "daemon.json"), JSON.stringify(config));
+    await this.restart();
+  }
+
   async stop(): Promise<void> {
     await this.#end("SIGTERM");
   }

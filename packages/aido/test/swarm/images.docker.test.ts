@@ -134,14 +134,14 @@ const YARN_LOCK = '# yarn lockfile v1\n\n\n"dep@file:dep":\n  version "1.0.0"\n'
 test.each([
   ["pnpm", "pnpm-lock.yaml", PNPM_LOCK],
   ["yarn", "yarn.lock", YARN_LOCK],
-])("S1-15 %s installs what its lock file asks for", async (kind, file, lock) => {
+])("S1-14 %s installs what its lock file asks for", async (kind, file, lock) => {
   const git = makeProject(`with-${kind}`, { ...DEP, "package.json": JSON.stringify(SHOP), [file]: lock });
   const made = await bed.images.ensureProject({ project: git.project });
   expect(made.madeFrom).toEqual([file]);
   expect(await bed.run(made.image, "node -p 'require(`dep`)'")).toBe("from a lock file");
 });
 
-test("S1-15 a project that wants another yarn than the image's is told what its own Dockerfile needs", async () => {
+test("S1-14 a project that wants another yarn than the image's is told what its own Dockerfile needs", async () => {
   const wanting = JSON.stringify({ ...SHOP, packageManager: "yarn@4.9.1" });
   const git = makeProject("new-yarn", { ...DEP, "package.json": wanting, "yarn.lock": YARN_LOCK });
   await expect(bed.images.ensureProject({ project: git.project })).rejects.toMatchObject({

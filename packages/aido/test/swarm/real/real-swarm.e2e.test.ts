@@ -145,18 +145,18 @@ test("S1-64 the board of a real swarm shows workers, stories and what they use, 
   expect(end).toMatch(/^aimi-swarm-cart-\S+ +\S+ +feat\/cart +completed +2\/2 +https/m);
 });
 
-test("S1-24 S1-70 an agent of the Agent Client Protocol works in workers too, and plain lines tell of it", {
+test("S1-6 S1-24 S1-70 an agent of the Agent Client Protocol works in three workers too, and plain lines tell of it", {
   timeout: 90_000,
 }, async () => {
   const stories = [storyJson("US-001", { description: "permission" })];
   await using swarm = await RealSwarm.make({
-    tasks: { login: stories, cart: stories },
+    tasks: Object.fromEntries(NAMES.map((name) => [name, stories])),
     files: { "tools/agent.mjs": ACP_AGENT },
   });
   const agent = ["--agent", "acp", "--", "node", "/workspace/tools/agent.mjs"];
   const { code, stdout, stderr } = await swarm.aido("swarm", "--all", ...swarm.options, ...agent);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  for (const name of ["login", "cart"]) {
+  for (const name of NAMES) {
     expect(swarm.atOrigin(name, "allowed.txt")).toBe("written by the agent\n");
     const said = stdout.split("\n").filter((line) => line.startsWith(`${swarm.worker(name).slice(11)} `));
     const pull = pullOf({ head: `feat/${name}` });
@@ -167,7 +167,7 @@ test("S1-24 S1-70 an agent of the Agent Client Protocol works in workers too, an
       `completed: 1 of 1 stories completed, 1s, 17 tokens, 2 turns, ${pull}`,
     ]);
   }
-  expect(swarm.statuses("login", "cart")).toEqual(["completed", "completed"]);
+  expect(swarm.statuses(...NAMES)).toEqual(NAMES.map(() => "completed"));
   expect(swarm.model.asked).toEqual([]);
   await expectNoSecrets(swarm, stdout);
 });

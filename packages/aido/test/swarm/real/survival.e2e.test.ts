@@ -117,42 +117,67 @@ describe("S1-70 S1-71 an orchestrator killed", () => {
   });
 });
 
-const STORY = "story US-001 in_progress; go; story US-001 completed; done_";
-
-test.each([
-  ["that keeps its containers lets them go on, and their orchestrator follows them to their end", true],
-  ["that ends its containers has stopped them, which is told, and resume does their work", false],
-])("S1-71 an engine restarted %s", { timeout: 150_000 }, async (_, keeps) => {
-  await using engine = await OwnEngine.start(keeps ? { "live-restore": true } : {});
-  await engine.addImage("busybox");
-  const { image } = await makeWorkerImage(engine.host);
-  await using swarm = await RealSwarm.make({
-    tasks: { cart: [storyJson("US-001")], login: [storyJson("US-001")] },
-    image,
-    host: engine.host,
-    ...shellWorker(STORY),
+describe("S1-71 an engine restarted", () => {
+  let engine: OwnEngine;
+  beforeAll(async () => {
+    engine = await OwnEngine.start();
+    await engine.addImage("swarm-worker");
   });
-  const letGo = async () => {
-    for (const name of ["cart", "login"]) await swarm.docker("exec", swarm.worker(name), "touch", "/tmp/go");
-  };
-  await using running = swarm.start("swarm", "--all", ...swarm.options);
-  await until("both work", () => running.stdout.split("US-001 in progress").length === 3, 60_000);
-  await engine.stop();
-  const down = await swarm.aido("swarm", "status");
-  expect(down.code).toBe(0);
-  const known = new RegExp(`^aimi-swarm-cart-\\S+ .* ${keeps ? "running" : "stopped"} +0/1`, "m");
-  expect(down.stdout).toMatch(known);
-  expect(down.stderr.includes("Docker is not running")).toBe(keeps);
-  await engine.restart();
-  if (keeps) await letGo();
-  const { code, stdout } = await running.end();
-  const statuses = keeps ? ["completed", "completed"] : ["stopped", "stopped"];
-  expect([code, swarm.statuses("cart", "login")]).toEqual([keeps ? 0 : 1, statuses]);
-  if (keeps) return;
-  expect(stdout).toMatch(/^cart-\S+ +\| stopped: It ended without a last message: it was ended by SIGTERM/m);
-  await using resumed = swarm.start("swarm", "resume");
-  await until("both work again", () => resumed.stdout.split("US-001 in progress").length === 3, 60_000);
-  await letGo();
-  expect((await resumed.end()).code).toBe(0);
-  expect(swarm.statuses("cart", "login")).toEqual(["completed", "completed"]);
+  afterAll(async () => {
+    await engine?.[Symbol.asyncDispose]();
+  });
+
+  test.each([
+    [
+      "that keeps its containers lets Claude Code go on, and their orchestrator follows them to their end",
+      true,
+    ],
+    [
+      "that ends its containers has stopped them, with their work at origin and told; resume does the rest",
+      false,
+    ],
+  ])("%s", { timeout: 150_000 }, async (_, keeps) => {
+    await engine.configure({ "live-restore": keeps });
+    const gate = new Gate();
+    const held = new Set<string>();
+    const bothWork = new Gate();
+    await using swarm = await RealSwarm.make({
+      tasks: { cart: twoStories(), login: twoStories() },
+      host: engine.host,
+      script: writing(({ branch, story }) => {
+        if (story !== "US-002") return false;
+        if (held.add(branch).size === 2) void bothWork.pass();
+        return true;
+      }, gate),
+    });
+    const names = ["cart", "login"];
+    await using running = swarm.start("swarm", "--all", ...swarm.options);
+    await bothWork.reached;
+    await engine.stop();
+    const isKnown = () => keeps || swarm.statuses(...names).every((status) => status === "stopped");
+    await until("what became of them is written", isKnown, 60_000);
+    const down = await swarm.aido("swarm", "status");
+    expect(down.code).toBe(0);
+    const known = new RegExp(`^aimi-swarm-cart-\\S+ .* ${keeps ? "running" : "stopped"} +1/2`, "m");
+    expect(down.stdout).toMatch(known);
+    expect(down.stderr.includes("Docker is not running")).toBe(keeps);
+    await engine.restart();
+    gate.open();
+    const { code, stdout } = await running.end();
+    const statuses = keeps ? ["completed", "completed"] : ["stopped", "stopped"];
+    expect([code, swarm.statuses(...names)], stdout).toEqual([keeps ? 0 : 1, statuses]);
+    if (!keeps) {
+      expect(stdout).toMatch(/^cart-\S+ +\| stopped: The worker was stopped by SIGTERM, .* 1 of 2 stories/m);
+      for (const name of names) expect(swarm.atOrigin(name, "US-002.txt")).toBe("US-002\n");
+      const resumed = await swarm.aido("swarm", "resume");
+      expect([resumed.code, swarm.statuses(...names)], resumed.stdout).toEqual([
+        0,
+        ["completed", "completed"],
+      ]);
+    }
+    for (const name of names) {
+      expect(swarm.storiesAtOrigin(name)).toEqual({ "US-001": "completed", "US-002": "completed" });
+      expect(swarm.atOrigin(name, "US-001.txt")).toBe("US-001\n");
+    }
+  });
 });

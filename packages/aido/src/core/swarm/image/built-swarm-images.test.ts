@@ -153,7 +153,7 @@ test("S1-18 where npm gives nothing in the build, Claude Code is fetched on this
   expect(await swarm.ensureBase()).toMatchObject({ rebuilt: false });
 });
 
-test("S1-15 what cannot be installed is told in the script's own words, with what a Dockerfile needs", async () => {
+test("S1-14 what cannot be installed is told in the script's own words, with what a Dockerfile needs", async () => {
   const { swarm, driver } = await makeImages();
   using git = new GitBed({ "Cargo.lock": "version = 4\n" });
   await swarm.ensureBase();

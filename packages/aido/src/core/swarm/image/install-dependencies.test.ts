@@ -68,7 +68,7 @@ test.each([
   ],
   ["go:go.sum", { "go.mod": "module shop\n\ngo 1.19\n" }, { go: says("go1.19.8") }, "did mod download"],
   ["go:go.sum", { "go.mod": "module shop\n\ngo 1.25.1\n" }, { go: says("go1.24.4") }, "did mod download"],
-])("S1-15 %s is installed where the image's own tools can %#", async (found, files, programs, told) => {
+])("S1-14 %s is installed where the image's own tools can %#", async (found, files, programs, told) => {
   const { code, stdout } = await install(files, programs, found);
   expect({ code, said: stdout.split("\n")[1] }).toEqual({ code: 0, said: expect.stringContaining(told) });
 });
@@ -117,7 +117,7 @@ test.each([
     "apt-get install",
   ],
 ])(
-  "S1-15 %s that the image's tools cannot install says what its Dockerfile needs %#",
+  "S1-14 %s that the image's tools cannot install says what its Dockerfile needs %#",
   async (found, files, programs, told, how) => {
     const { code, stdout } = await install(files, programs, found);
     expect(code).toBe(3);
