@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { findRunsc } from "../../backends/own-engine.ts";
 import { ImagesBed } from "../images-bed.ts";
 import { RealSwarm, twoStories } from "./real-swarm.ts";
+import type { Asked, Step } from "./scripted-model.ts";
 
 const SHOP = { name: "shop", version: "1.0.0", dependencies: { dep: "file:dep" } };
 const PACKAGES = { "": SHOP, dep: { version: "1.0.0" }, "node_modules/dep": { resolved: "dep", link: true } };
@@ -17,14 +18,21 @@ const FILES = {
   "dep/index.js": "module.exports = 'from npm';\n",
   ".gitignore": "node_modules\n",
 };
+const COMMAND = ["--agent", "command", "--", "sh", "/workspace/agent.sh"];
 let bed: ImagesBed;
 
-/** The base from what Debian offers; all that comes after it is up to the command. */
+/** The same work, by Claude Code. */
+function work({ story, step }: Asked): Step {
+  if (step > 0) return { text: `wrote ${story}` };
+  return { tool: "Bash", input: { command: `echo ${story} | sh agent.sh`, description: "Write" } };
+}
+
+/** The base from what Debian offers, with the Claude Code that is fetched for all tests; all that comes after it is up to the command. */
 beforeAll(async () => {
   const path = await findRunsc();
   // gVisor's own network stack cannot take over an interface everywhere; the container's own one always works.
   bed = await ImagesBed.start({ runtimes: { runsc: { path, runtimeArgs: ["--network=host"] } } });
-  await bed.images.ensureBase({ ground: { kind: "debian" }, claude: false });
+  await bed.images.ensureBase({ ground: { kind: "debian" }, claude: true });
 }, 320_000);
 
 afterAll(async () => {
@@ -32,21 +40,22 @@ afterAll(async () => {
 });
 
 test.each([
-  ["S1-1 S1-9 in plain containers", "container", "runc"],
-  ["on gVisor's kernel", "gvisor", "runsc"],
+  ["S1-1 S1-9 in plain containers", "container", "runc", COMMAND],
+  ["S1-3 S1-18 S1-24 with Claude Code", "container", "runc", []],
+  ["on gVisor's kernel", "gvisor", "runsc", COMMAND],
 ])(
   "%s: `aido swarm` makes the project's image, works in it, and the branch is at origin",
   {
     timeout: 240_000,
   },
-  async (_, isolation, runtime) => {
+  async (_, isolation, runtime, agent) => {
     await using swarm = await RealSwarm.make({
       tasks: { cart: twoStories() },
       files: FILES,
       host: bed.engine.host,
+      script: work,
       env: { XDG_CACHE_HOME: bed.env["XDG_CACHE_HOME"] ?? "" },
     });
-    const agent = ["--agent", "command", "--", "sh", "/workspace/agent.sh"];
     const env = ["--env", "GIT_SSL_NO_VERIFY"];
     const { code, stdout, stderr } = await swarm.aido("swarm", "--isolation", isolation, ...env, ...agent);
     expect([code, swarm.statuses("cart")], stdout + stderr).toEqual([0, ["completed"]]);
@@ -55,6 +64,7 @@ test.each([
     expect(swarm.atOrigin("cart", "US-002.txt")).toBe("from npm\n");
     expect(swarm.atOrigin("cart", "kernel.txt").includes("gVisor")).toBe(isolation === "gvisor");
     expect(swarm.entry("cart")?.prUrl).toBe("https://forge.test/team/shop/pull/cart");
+    expect(swarm.model.asked.length > 0).toBe(agent.length === 0);
     const format = "{{.Config.Image}} {{.HostConfig.Runtime}}";
     const known = await swarm.docker("inspect", "--format", format, swarm.worker("cart"));
     expect(known).toBe(`aimi-sandbox-shop:latest ${runtime}`);
