@@ -233,6 +233,22 @@ describe("a swarm of real containers", () => {
     expect(await docker(["inspect", "-f", "{{.State.ExitCode}}", fullName("a")])).toBe("130");
   });
 
+  test("S1-5 S1-64 logs --follow shows what a worker writes as it does, to its end, while another process drives it", async () => {
+    task("a");
+    const swarm = start("swarm", ...RUN());
+    await until({ a: "running" });
+    const logs = start("swarm", "logs", fullName("a"), "--follow");
+    for (const text of ["log of feat/a", "US-001 in progress"]) await logs.until(text);
+    expect(logs.stdout).not.toContain("US-001 completed");
+    await go("a");
+    expect((await logs.end()).code).toBe(0);
+    expect(logs.stdout).toMatch(/US-001 completed[^\n]*\n.*https:\/\/example\.com\/pull\/1/s);
+    expect((await swarm.end()).code).toBe(0);
+    // Of what came by two streams only each one's order is known later.
+    const lines = (text: string) => text.split("\n").sort();
+    expect(lines((await aido("swarm", "logs", `${tag}-a`)).stdout)).toEqual(lines(logs.stdout));
+  });
+
   test("--detach leaves the swarm to a process of its own", async () => {
     task("a");
     const { code, stdout, stderr } = await aido("swarm", "--detach", ...RUN());

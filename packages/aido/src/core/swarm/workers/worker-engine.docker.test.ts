@@ -139,7 +139,7 @@ describe("S1-51 what the engine knows is what is told", () => {
 });
 
 describe("S1-66 a worker's container", () => {
-  test("S1-58 S1-59 S1-61 S1-67 has its name, labels, limits, network and no privilege", async () => {
+  test("S1-59 S1-61 S1-67 has its name, labels, limits, network and no privilege", async () => {
     await using bed = await makeBed();
     const { workers, name } = bed;
     const { containerId } = await workers.create(requestOf(bed));
@@ -162,6 +162,18 @@ describe("S1-66 a worker's container", () => {
     expect(JSON.stringify(raw.Mounts)).not.toContain("docker.sock");
     const [network] = JSON.parse(await docker(["network", "inspect", `${name}-net`]));
     expect(network).toMatchObject({ Driver: "bridge", Labels: { "org.aimi.sandbox": "true" } });
+  });
+
+  test("S1-61 S1-67 that writes beyond its limit of disk is ended, and has failed", async () => {
+    await using bed = await makeBed();
+    const { workers, name } = bed;
+    const limits = { ...requestOf(bed).limits, diskBytes: 8 * 1024 * 1024 };
+    await workers.create(requestOf(bed, { limits }));
+    // Engines whose storage has quotas refuse the write; elsewhere aido ends the worker.
+    const write = "dd if=/dev/zero of=/workspace/big bs=1048576 count=64 || exit 1; sleep 600";
+    await workers.startAdapter(name, script(write));
+    expect((await hear(workers, name)).end).toMatchObject({ outOfMemory: false });
+    expect(await workers.status(name)).toMatchObject({ swarmState: "failed", dockerState: "exited" });
   });
 
   test("gives its adapter what it works on, and no privilege or engine", async () => {
