@@ -173,6 +173,8 @@ describe("S1-66 a worker's container", () => {
     const write = "dd if=/dev/zero of=/workspace/big bs=1048576 count=64 || exit 1; sleep 600";
     await workers.startAdapter(name, script(write));
     expect((await hear(workers, name)).end).toMatchObject({ outOfMemory: false });
+    // The adapter is known to have ended a little before its container is.
+    await until("the container ended", async () => (await inspect(name)).State.Status === "exited");
     expect(await workers.status(name)).toMatchObject({ swarmState: "failed", dockerState: "exited" });
   });
 
