@@ -111,6 +111,7 @@ test("S1-16 S1-21 the checksum follows what the image is made of, and not what a
   expect(new Set(sums).size).toBe(sums.length);
   aimi("swarm-state.json", "{}");
   aimi(".state.lock", "");
+  for (const name of ["current-tasks", "current-branch", "current-story", "last-result"]) aimi(name, "x");
   aimi("swarm/records/x.json", "{}");
   writeFileSync(join(bed.project, "app.txt"), "not committed");
   expect(await sum()).toBe(sums.at(-1));

@@ -6,8 +6,8 @@ import { StateDirectory } from "../state/state-directory.ts";
 const MOST_FILES = 1000;
 const MOST_FILE_BYTES = 1024 * 1024;
 const MOST_DEPTH = 8;
-/** What swarms write while they run. With it an image would never be up to date, and no worker needs it. */
-const OF_A_RUN = /^(\.|swarm$|swarm-state\.json)|\.tmp$/;
+/** What swarms, and tools that do one task file, write while they run. With it an image would never be up to date, and no worker needs it. */
+const OF_A_RUN = /^(\.|swarm$|swarm-state\.json|current-(tasks|branch|story)$|last-result$)|\.tmp$/;
 
 /**
  * The project's `.aimi` as it is on disk, for it is often not committed. No link is followed; links and whatever else is no
