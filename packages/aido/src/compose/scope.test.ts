@@ -91,6 +91,15 @@ test("a copy has a scope of its own, which it keeps; the original keeps its own"
   expect(readdirSync(copy).sort()).toEqual(["sandboxes", "scope"]);
 });
 
+test("a directory that was put back in its place keeps its scope", () => {
+  const scope = scopeOf(root);
+  const aside = join(place, "aside");
+  cpSync(root, aside, { recursive: true });
+  rmSync(root, { recursive: true });
+  cpSync(aside, root, { recursive: true });
+  expect(scopeOf(root)).toBe(scope);
+});
+
 test("what was restored has neither its original's scope nor that of a former directory in its place", () => {
   mkdirSync(join(root, "sandboxes", "abc"), { recursive: true });
   beginScope(root);

@@ -13,26 +13,27 @@ import {
   writeFileSync,
 } from "node:fs";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const FILE = "scope";
-const CONTENT = /^([0-9a-f]{16}) ([0-9]+)\n$/;
+const CONTENT = /^([0-9a-f]{16}) ([0-9]+) ([0-9a-f]{16})\n$/;
 
 /**
  * Tells the sandboxes of one data directory from all others of the same backend. It is kept in the directory, so that
  * a server whose container is made anew, or whose host is renamed, still knows its sandboxes.
  *
  * A copy of the directory must not act on the containers of the one it was copied from, which may be on an engine that
- * both use: it would stop what its own, older records do not know. So the file also holds its own inode number, which
- * a copy by cp, rsync or tar does not have: a copy gets a scope of its own, and finds its sandboxes lost. A directory
- * that was only moved keeps its scope. A backup does not hold the file, and what is restored begins with a new one. A
- * clone of a whole disk is not told from the original, as it was not by its machine-id either.
+ * both use: it would stop what its own, older records do not know. So the file also holds its own inode number and the
+ * place where it was made. What has neither is a copy, made by cp, rsync or tar: it gets a scope of its own, and finds
+ * its sandboxes lost. A directory that was only moved keeps its inode numbers, and one that was put back in its place, or
+ * is on a file system that numbers its files anew, is in the same place. A backup does not hold the file, and what is
+ * restored begins with a new one. A clone of a whole disk is not told from the original.
  */
 export function scopeOf(dataDir: string): string {
   const root = realpathSync(dataDir);
   const file = join(root, FILE);
   const found = read(file);
-  if (found === undefined) return keepFirst(file, hasSandboxes(root) ? formerScope(root) : newScope());
+  if (found === undefined) return keepFirst(file, hasSandboxes(root) ? placeOf(root) : newScope());
   if (found.isOriginal) return found.scope;
   // Made from the copied file alone, so that all who find it at once come to the same.
   const scope = digest(`${found.identity}\n${root}`);
@@ -56,8 +57,9 @@ function read(file: string): { scope: string; isOriginal: boolean; identity: str
   try {
     const text = readFileSync(descriptor, "utf8");
     const { ino, ctimeNs } = fstatSync(descriptor, { bigint: true });
-    const [, scope = "", inode = ""] = CONTENT.exec(text) ?? [];
-    return { scope, isOriginal: inode === String(ino), identity: `${text}\n${ino}\n${ctimeNs}` };
+    const [, scope = "", inode = "", place = ""] = CONTENT.exec(text) ?? [];
+    const isOriginal = inode === String(ino) || place === placeOf(dirname(file));
+    return { scope, isOriginal, identity: `${text}\n${ino}\n${ctimeNs}` };
   } finally {
     closeSync(descriptor);
   }
@@ -81,7 +83,8 @@ function written(file: string, scope: string): string {
   const temporary = `${file}.${randomBytes(6).toString("hex")}`;
   const descriptor = openSync(temporary, "wx", 0o644);
   try {
-    writeFileSync(descriptor, `${scope} ${fstatSync(descriptor, { bigint: true }).ino}\n`);
+    const { ino } = fstatSync(descriptor, { bigint: true });
+    writeFileSync(descriptor, `${scope} ${ino} ${placeOf(dirname(file))}\n`);
     // A power cut must not leave a name without what it names: it would look like a copy.
     fsyncSync(descriptor);
   } finally {
@@ -94,8 +97,8 @@ function newScope(): string {
   return randomBytes(8).toString("hex");
 }
 
-/** How it was found before it was kept: sandboxes from then carry this one. */
-function formerScope(root: string): string {
+/** The machine and the directory. It was the scope before that was kept, and sandboxes from then carry it. */
+function placeOf(root: string): string {
   return digest(`${machine()}\n${root}`);
 }
 
