@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -23,21 +23,31 @@ export function agentLayerContract({ driver, image, nameInEngine }: AgentLayerTa
   const main = `coding-agent-main-${unique}`;
   const alone = `coding-agent-alone-${unique}`;
   describe(`the agent layer on ${driver}`, () => {
-    const directory = mkdtempSync(join(tmpdir(), "aido-agent-layer-"));
-    const dataDir = join(directory, "data");
+    let directory = "";
+    let dataDir = "";
     const lines: string[] = [];
     const open = (config: object = {}): AgentLayer =>
       createAgentLayer({ dataDir, driver, config: { image, ...config }, log: (line) => lines.push(line) });
-    const layer = open();
+    /** The containers that are there, by name. */
+    const names = async (): Promise<(string | undefined)[]> => {
+      const aido = await openDefaultAido({ dataDir, driver });
+      const left = await aido.sandboxes.list({ states: ["pending", "running", "stopped"] });
+      await aido.close();
+      return left.map((sandbox) => sandbox.name);
+    };
+    let layer: AgentLayer;
     let id = "";
 
     beforeAll(async () => {
+      directory = await mkdtemp(join(tmpdir(), "aido-agent-layer-"));
+      dataDir = join(directory, "data");
+      layer = open();
       id = await layer.startContainer(`main-${unique}`);
     });
     afterAll(async () => {
       await layer.cleanupContainer(id);
       await layer.close();
-      rmSync(directory, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     });
 
     test("S4-8 S4-12 S4-14 a container is named by its session and known by twelve characters", async () => {
@@ -168,12 +178,29 @@ export function agentLayerContract({ driver, image, nameInEngine }: AgentLayerTa
         task: "compute",
       });
       expect(lines).toContain(`[Docker] Starting container: coding-agent-${result.sessionId}`);
-      const aido = await openDefaultAido({ dataDir, driver });
-      const left = (await aido.sandboxes.list({ states: ["running", "stopped"] })).map(
-        (sandbox) => sandbox.name,
-      );
-      expect(left).toEqual([main]);
-      await aido.close();
+      expect(await names()).toEqual([main]);
+      await store.close();
+    });
+
+    test("S4-33 S4-34 a tool whose command is over its time says so to the model, which goes on", async () => {
+      const store = new SqliteSessionStore(join(directory, `${randomUUID()}.db`));
+      const hasty = open({ commandTimeoutMs: 300 });
+      const model = new ScriptedModel([
+        call("execute_command", { command: "echo kept > file; sleep 600" }),
+        call("read_file", { path: "file" }),
+        { text: "done" },
+      ]);
+      try {
+        expect(await hasty.runSession("wait", { model, store })).toMatchObject({ steps: 3, finished: true });
+      } finally {
+        await hasty.close();
+      }
+      const told = model.seen.at(-1)?.filter(({ role }) => role === "tool");
+      expect(told?.map(({ content }) => content)).toEqual([
+        expect.stringMatching(/^\[error: COMMAND_TIMEOUT\] .*300 ms/),
+        "kept\n\n[exit code: 0]",
+      ]);
+      expect(await names()).toEqual([main]);
       await store.close();
     });
 
@@ -197,6 +224,8 @@ export function agentLayerContract({ driver, image, nameInEngine }: AgentLayerTa
       ]);
       await expect(layer.runSession("fail", { model, store: watched })).rejects.toThrow("the model is away");
       expect(await store.getSession(sessionId)).toMatchObject({ status: "failed" });
+      expect(lines).toContain(`[Docker] Starting container: coding-agent-${sessionId}`);
+      expect(await names()).toEqual([main]);
       await store.close();
     });
 
