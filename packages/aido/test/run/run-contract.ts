@@ -228,6 +228,35 @@ export function runContract(name: string, suite: RunSuite): void {
       expect(await host.read(id, "outputs/n")).toBe("2\n");
     });
 
+    test("the evidence names the files that a task has changed: at its end, or when what was kept is stopped or destroyed", async () => {
+      await using host = await makeHost(suite);
+      const told = async (id: string) =>
+        (await host.events(id)).filter(({ event }) => event === "files.changed").map(({ detail }) => detail);
+      const passing = await host.up();
+      const first = "echo 1 > old; mkdir d; echo x > 'd/a b'; ln -s old link; cp old $'\\xff'";
+      await host.run({ sandbox: passing.id, task: fileOf("a.sh", first) });
+      const few = { files: ['"\\377"', "d/a b", "link", "old"], filesTotal: 4 };
+      expect(await told(passing.id)).toEqual([few]);
+      const second = "rm -r *; for i in $(seq 150); do : > $i; done";
+      await host.run({ sandbox: passing.id, task: fileOf("b.sh", second) });
+      expect(await told(passing.id)).toMatchObject([few, { filesTotal: 150 }]);
+      expect((await told(passing.id))[1]?.["files"]).toHaveLength(100);
+
+      const kept = await host.up({}, { autoDestroy: false });
+      await host.run({ sandbox: kept.id, task: fileOf("c.sh", "echo 1 > kept") });
+      const one = { files: ["kept"], filesTotal: 1 };
+      expect(await told(kept.id)).toEqual([one]);
+      await host.execs.start(kept.id, { id: "more", argv: ["touch", "/work/more"] });
+      await host.execs.wait(kept.id, "more");
+      await host.sandboxes.stop(kept.id);
+      expect(await told(kept.id)).toEqual([one, { files: ["kept", "more"], filesTotal: 2 }]);
+      await host.sandboxes.start(kept.id);
+      await host.execs.start(kept.id, { id: "last", argv: ["touch", "/work/more"] });
+      await host.execs.wait(kept.id, "last");
+      await host.sandboxes.destroy(kept.id);
+      expect((await told(kept.id)).at(-1)).toMatchObject({ files: expect.arrayContaining(["more"]) });
+    });
+
     test("256 MiB of output are kept once and whole", async () => {
       await using host = await makeHost(suite);
       const { id } = await host.up();

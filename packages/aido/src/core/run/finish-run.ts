@@ -22,7 +22,9 @@ export async function finishRun(
   const { sandboxId } = plan;
   // The task has ended, so its outputs are read while the engine takes its container away. What still runs in there may
   // write on until it is killed: reading is safe from that, as it is when the container stays.
-  const ending = plan.autoDestroy ? deps.lifecycle.finish(sandboxId, outcome.status) : undefined;
+  const ending = plan.autoDestroy
+    ? deps.lifecycle.finish(sandboxId, outcome.status)
+    : deps.lifecycle.tellChanges(sandboxId);
   const [ended, summed] = await Promise.allSettled([ending, sumUp(deps, journal, plan, outcome)]);
   const { captured, record, summary, completedAt } = resultOf(summed);
   resultOf(ended);

@@ -31,6 +31,8 @@ export interface SandboxLifecycle {
    * is due any more. A reason that is already recorded (a timeout, out of memory) is kept. Idempotent.
    */
   finish(sandboxId: string, reason: EndReason, options?: { graceMs?: number }): Promise<SandboxRecord>;
+  /** Tells the evidence what a sandbox that runs on has changed so far; `finish` does so by itself. */
+  tellChanges(sandboxId: string): Promise<void>;
   /**
    * Resolves with the record once the sandbox no longer runs, whoever ended it: its ttl, its own end, another
    * process, the disk limit. Rejects with the signal's reason when that comes first.

@@ -18,6 +18,7 @@ import { orAborted } from "../supervisor/time-limit.ts";
 import { ColdStorage } from "../tier/cold-storage.ts";
 import { TierKeeper } from "../tier/tier-keeper.ts";
 import { limitsOf, withToken } from "./build-record.ts";
+import { ChangedFiles } from "./changed-files.ts";
 import { checkRequest, checkToken, checkTtl } from "./check-request.ts";
 import { ContainerLauncher } from "./container-launcher.ts";
 import { lifetimesOf } from "./lifetimes.ts";
@@ -50,6 +51,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
   readonly #reconciler: Reconciler;
   readonly #starter: SandboxStarter;
   readonly #stopper: SandboxStopper;
+  readonly #changed: ChangedFiles;
   readonly #waker: SandboxWaker;
   readonly #watchdog: DiskWatchdog;
   readonly #closing = new AbortController();
@@ -62,6 +64,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     this.#quotas = new OwnerQuotas(options.store.sandboxes, () => this.reconcile(), options.limitsOf);
     this.#claims = new SandboxClaims(options);
     this.#ender = new SandboxEnder(options);
+    this.#changed = new ChangedFiles(options);
     this.#destroyer = new SandboxDestroyer(options, this.#claims, this.#ender);
     this.#finder = new SandboxFinder(options.store.sandboxes, options.clock);
     this.#launcher = new ContainerLauncher(options);
@@ -83,6 +86,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     });
     this.#stopper = new SandboxStopper(options, {
       ...{ claims: this.#claims, ender: this.#ender, tiers, settled: options.settled },
+      changed: this.#changed,
       letGo: (id) => this.#letGo(id),
     });
     this.#waker = new SandboxWaker({
@@ -144,10 +148,16 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     await this.#claims.holdPatiently(sandboxId, "stop", async () => {
       const record = await this.#own(sandboxId);
       if (record.state === "deleted") return;
+      await this.#changed.tell(record);
       if (options.graceMs !== undefined) await driver.stop(record.id, options.graceMs);
       await this.#ender.retire(record, reason);
     });
     return (await store.sandboxes.get(sandboxId)) ?? (await this.resolve(sandboxId));
+  }
+
+  async tellChanges(sandboxId: string): Promise<void> {
+    const record = await this.#deps.store.sandboxes.get(sandboxId);
+    if (record !== undefined) await this.#changed.tell(record);
   }
 
   async untilEnded(sandboxId: string, signal: AbortSignal): Promise<SandboxRecord> {
@@ -194,6 +204,7 @@ export class SandboxService implements Sandboxes, SandboxResolver, SandboxLifecy
     // What another has left half removed is finished as what that one began.
     if (record.state === "deleted") await this.#reconciler.reconcileOne(record);
     this.#letGo(record.id);
+    await this.#changed.tell(record);
     await this.#destroyer.destroy(record.id, signal);
   }
 

@@ -1,6 +1,7 @@
 import type { SandboxRecord } from "../store/store.ts";
 import { withTimeLimit } from "../supervisor/time-limit.ts";
 import type { TierKeeper } from "../tier/tier-keeper.ts";
+import type { ChangedFiles } from "./changed-files.ts";
 import { busy, isStop, type SandboxClaims } from "./sandbox-claims.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 import type { SandboxEnder } from "./sandbox-ender.ts";
@@ -16,6 +17,7 @@ interface StopperParts {
   claims: SandboxClaims;
   ender: SandboxEnder;
   tiers: TierKeeper;
+  changed: ChangedFiles;
   /** What this process does for a running sandbox ends. */
   letGo: (sandboxId: string) => void;
   settled: ((sandboxId: string) => Promise<void> | undefined) | undefined;
@@ -69,10 +71,12 @@ export class SandboxStopper {
     }
   }
 
-  async #end({ id }: SandboxRecord, options: StopOptions): Promise<void> {
+  async #end(running: SandboxRecord, options: StopOptions): Promise<void> {
     const { driver, store } = this.#deps;
-    const { ender, tiers } = this.#parts;
+    const { changed, ender, tiers } = this.#parts;
+    const { id } = running;
     this.#parts.letGo(id);
+    await changed.tell(running);
     await driver.stop(id, options.graceMs ?? STOP_GRACE_MS, options.signal);
     const container = await driver.inspect(id);
     const record = await store.sandboxes.get(id);
