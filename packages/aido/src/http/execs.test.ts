@@ -39,6 +39,7 @@ describe("commands over HTTP", () => {
     expect(reply.json).toMatchObject({
       status: "error",
       state: "timeout",
+      errorCode: "EXECUTION_TIMEOUT",
       error: expect.stringContaining("time"),
     });
   });

@@ -1,6 +1,14 @@
+import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ApiBed, type Reply } from "../../test/server/api-bed.ts";
+import { JwtVerifier } from "./auth/jwt-verifier.ts";
 import { errorReply } from "./error-reply.ts";
+
+function signed(claims: object, secret: string): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const text = `${part({ alg: "HS256" })}.${part(claims)}`;
+  return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
+}
 
 describe("what is kept of requests", () => {
   test("S3-45 the audit log knows who asked for what, and survives the sandbox", async () => {
@@ -133,8 +141,9 @@ describe("what is kept of requests", () => {
     ]);
   });
 
-  test("keys, variables, files and output are never in the log", async () => {
-    await using bed = await ApiBed.open({ guarded: true });
+  test("keys, tokens, variables, files and output are never in the log, and tokens not in the audit log", async () => {
+    const jwt = new JwtVerifier({ secret: "of the operator" });
+    await using bed = await ApiBed.open({ guarded: true, jwt });
     const key = await bed.key("ada");
     const secrets = ["CANARY-env-1", "CANARY-file-2", "CANARY-stdin-3", "CANARY-put-4", "CANARY-label-5"];
     const id = await bed.sandbox(key, { env: { TOKEN: "CANARY-env-1" }, labels: { note: "CANARY-label-5" } });
@@ -144,13 +153,29 @@ describe("what is kept of requests", () => {
     await bed.get(`/api/sandbox/${id}/files?path=g`, { key });
     await bed.get(`/api/sandbox/${id}/history`, { key });
     await bed.get("/api/sandbox", { key: `${key}x` });
+    const token = signed({ sub: "eve", exp: 4_000_000_000 }, "of the operator");
+    const stale = signed({ sub: "eve", exp: 1 }, "of the operator");
+    expect((await bed.get("/api/sandbox", { key: token })).status).toBe(200);
+    expect((await bed.get("/api/sandbox", { key: stale })).status).toBe(401);
+    const sidecar = (await bed.post("/api/sandbox", { profile: "sidecar" }, { key })).json;
+    await bed.get(`/sidecar/${sidecar.id}/terminals`, { key: sidecar.token });
+    await bed.get(`/sidecar/${sidecar.id}/terminals`, { key: `${sidecar.token}x` });
+    const { url } = (await bed.post(`/api/sandbox/${id}/ports/8000`, {}, { key })).json;
+    const port = /[a-z2-7]{26}/.exec(url)?.[0];
+    const tokens = [token, stale, sidecar.token, port].map((text) => String(text).split(".").at(-1) ?? "");
+    for (const text of tokens) expect(text.length).toBeGreaterThan(20);
     bed.driver.failNext("create", new Error("the engine stumbled"));
     await bed.post("/api/sandbox", { env: { TOKEN: "CANARY-env-1" } }, { key });
     await bed.call("DELETE", `/api/sandbox/${id}`, { key });
-    await bed.get("/api/audit", { key });
+    const admin = await bed.key("boss", { scopes: ["admin"] });
+    const audit = (await bed.get("/api/audit?limit=100", { key: admin })).text;
+    expect(audit).toContain("jwt:eve");
     expect(bed.logged.length).toBeGreaterThan(5);
     const log = bed.logged.join("");
-    for (const secret of [key, key.slice(14), ...secrets]) expect(log).not.toContain(secret);
+    for (const secret of [key, key.slice(14), ...tokens, ...secrets]) {
+      expect(log).not.toContain(secret);
+      expect(audit).not.toContain(secret);
+    }
     expect(log).toContain("the engine stumbled");
   });
 

@@ -57,6 +57,16 @@ describe("the server about itself", () => {
     expect(after).toContain("aido_execs_running 0");
   });
 
+  test("S3-71 it counts sandboxes by their state", async () => {
+    await using bed = await ApiBed.open();
+    const [, second, third] = [await bed.sandbox(), await bed.sandbox(), await bed.sandbox()];
+    await bed.post(`/api/sandbox/${second}/stop`, {});
+    await bed.call("DELETE", `/api/sandbox/${third}`);
+    const { text } = await bed.get("/metrics");
+    expect(text).toContain('aido_sandboxes{state="running"} 1\n');
+    expect(text).toContain('aido_sandboxes{state="stopped"} 1\n');
+  });
+
   test("every number has a type, and all of one name stand together", async () => {
     const pool = { 'aido_pool_ready{image="a"}': 1, 'aido_pool_claims_total{image="a"}': 2 };
     const other = { 'aido_pool_ready{image="b"}': 3, 'aido_pool_claims_total{image="b"}': 4 };

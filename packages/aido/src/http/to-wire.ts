@@ -72,11 +72,17 @@ export function execToWire(exec: ExecInfo): ExecState {
 }
 
 /** A command that fails is an answer, not an error of the server. */
-export function execOutcome(exec: ExecInfo): { status: ExecReply["status"]; error?: string } {
+export function execOutcome(exec: ExecInfo): Pick<ExecReply, "status" | "error" | "errorCode"> {
   if (exec.status === "running") return { status: "running" };
   if (exec.status === "exited" && exec.exitCode === 0) return { status: "success" };
-  return { status: "error", error: failureText(exec) };
+  const errorCode = FAILURE_CODES[exec.status];
+  return { status: "error", error: failureText(exec), ...(errorCode && { errorCode }) };
 }
+
+const FAILURE_CODES: Partial<Record<ExecInfo["status"], ExecReply["errorCode"]>> = {
+  timeout: "EXECUTION_TIMEOUT",
+  out_of_memory: "OUT_OF_MEMORY",
+};
 
 function failureText(exec: ExecInfo): string {
   switch (exec.status) {

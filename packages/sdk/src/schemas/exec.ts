@@ -57,6 +57,8 @@ export const execReply = execState.extend({
   /** True when more output is recorded than this answer carries. */
   truncated: z.boolean().optional(),
   error: z.string().optional(),
+  /** When a limit of its own ended the command. */
+  errorCode: z.enum(["EXECUTION_TIMEOUT", "OUT_OF_MEMORY"]).optional(),
 });
 export type ExecReply = z.infer<typeof execReply>;
 

@@ -318,7 +318,9 @@ describe("workflows", () => {
     const skip = await cron(`{"cron":"${EVERY_MINUTE}","missed":"skip"}`);
     clock.set(new Date("2026-01-03T12:00:30Z"));
     expect(await tick()).toMatchObject({ count: 1, executed: [{ workflowId: run.id }] });
-    expect(await service.runs(skip.id, 9, caller)).toMatchObject([{ state: "skipped" }]);
+    expect(await service.runs(skip.id, 9, caller)).toMatchObject([
+      { state: "skipped", error: { code: "EXECUTION_TIMEOUT" } },
+    ]);
     await clock.advance(MINUTE);
     expect(await tick()).toMatchObject({ count: 2 });
   });
