@@ -179,6 +179,7 @@ export function sshContract(under: AidoUnderTest): void {
       expect(await bed.scp(key, bed.remote("tree"), bed.path("tree2"), "-r")).toMatchObject({ code: 0 });
       expect(readFileSync(bed.path("tree2/deep/a b"), "utf8")).toBe("spaced");
       expect(statSync(bed.path("tree2/deep")).isDirectory()).toBe(true);
+      expect(bed.uses.map(({ operation }) => operation)).toContain("sshFiles");
     });
 
     test("sftp makes, renames, links, changes and removes, and says what it cannot", async () => {
@@ -254,6 +255,7 @@ while True:
       await expect.poll(() => ask(control).catch(() => ""), { timeout: 30_000 }).toBe("olleh");
       expect(await ask(`${control}2`).catch(() => "")).toBe("");
       child.kill("SIGTERM");
+      expect(bed.uses.map(({ operation }) => operation)).toContain("sshForward");
     });
 
     test("a destroyed sandbox ends its connections; a stopped one says that it does not run", async () => {
