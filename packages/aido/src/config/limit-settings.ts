@@ -44,6 +44,6 @@ export const LIMIT_SETTINGS: { readonly [K in keyof LimitValues]: SettingDefinit
     kind: bytes,
     default: undefined,
     description:
-      "Kept output of one exec and stream, beyond which it is killed; 0 means no limit, the profile's when unset: 1 GiB for the profiles `aido`, `server` and `sidecar`.",
+      "Kept output of one exec and stream, beyond which it is killed; 0 means no limit, the profile's when unset: 4 GiB for the profile `aido`, 1 GiB for `server` and `sidecar`.",
   },
 };

@@ -36,7 +36,8 @@ export const PROFILE_DEFAULTS: Readonly<Record<ProfileName, Profile>> = {
     image: "ubuntu:22.04",
     workdir: "/work",
     network: "none",
-    limits: BOUNDED,
+    // What a run prints may be its result.
+    limits: { ...BOUNDED, outputBytes: 4 * GIB },
     namePrefix: "aido-",
     hasSidecar: false,
   },

@@ -6,7 +6,7 @@ import { passUntil, sandboxBed } from "../../../test/sandbox/sandbox-bed.ts";
 test("a sandbox whose maker asks for no limit cannot fill the host's disk with files or output", async () => {
   await using bed = sandboxBed();
   const { limits } = await bed.sandboxes.create({});
-  expect(limits).toMatchObject({ diskBytes: 10 * 1024 ** 3, outputBytes: 1024 ** 3 });
+  expect(limits).toMatchObject({ diskBytes: 10 * 1024 ** 3, outputBytes: 4 * 1024 ** 3 });
 });
 
 describe("stop and start", () => {
