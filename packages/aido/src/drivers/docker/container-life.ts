@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { CONFLICT, ignoring, NOT_FOUND, NOT_MODIFIED, statusOf } from "./answer-status.ts";
 import type { Place } from "./container-index.ts";
 import type { Engine } from "./engine.ts";
 
@@ -6,10 +7,6 @@ import type { Engine } from "./engine.ts";
 const REMOVE_DEADLINE_MS = 60_000;
 const REMOVE_POLL_MS = 50;
 const STOP_MARGIN_MS = 60_000;
-
-const NOT_MODIFIED = 304;
-const NOT_FOUND = 404;
-const CONFLICT = 409;
 
 export async function startContainer(engine: Engine, place: Place, signal?: AbortSignal): Promise<void> {
   const container = engine.docker.getContainer(place.containerId);
@@ -59,16 +56,4 @@ export async function removeContainer(engine: Engine, place: Place): Promise<voi
       await sleep(REMOVE_POLL_MS);
     }
   }
-}
-
-/** For answers that say that there is nothing to do. */
-function ignoring(status: number): (thrown: unknown) => void {
-  return (thrown) => {
-    if (statusOf(thrown) !== status) throw thrown;
-  };
-}
-
-function statusOf(thrown: unknown): number | undefined {
-  const status = (thrown as { statusCode?: unknown } | undefined)?.statusCode;
-  return typeof status === "number" ? status : undefined;
 }

@@ -1,10 +1,8 @@
 import { AidoError } from "@aido/sdk/protocol";
 import type { ContainerSpec } from "../../core/driver/driver.ts";
+import { CONFLICT, ignoring, NOT_FOUND, statusOf } from "./answer-status.ts";
 import type { Engine } from "./engine.ts";
 import { LABEL } from "./labels.ts";
-
-const NOT_FOUND = 404;
-const CONFLICT = 409;
 
 export function ownNetworkName({ name }: Pick<ContainerSpec, "name">): string {
   return `${name}-net`;
@@ -79,13 +77,6 @@ async function removeNetwork(engine: Engine, id: string): Promise<void> {
   const network = engine.docker.getNetwork(id);
   await engine.call(
     { doing: "removing the sandbox's network", code: "CONTAINER_REMOVAL_FAILED" },
-    (abortSignal) =>
-      network.remove({ abortSignal }).catch((thrown: unknown) => {
-        if (statusOf(thrown) !== NOT_FOUND) throw thrown;
-      }),
+    (abortSignal) => network.remove({ abortSignal }).catch(ignoring(NOT_FOUND)),
   );
-}
-
-function statusOf(thrown: unknown): unknown {
-  return (thrown as { statusCode?: unknown } | undefined)?.statusCode;
 }
