@@ -44,6 +44,7 @@ export async function openDocker({ config, dataDir, answers }: DriverContext): P
       scope: scopeOf(dataDir.root),
       agentPath: findAgent(config.agentPath),
       runDir: (sandboxId) => dataDir.run(sandboxId),
+      hostsFile: dataDir.hosts,
     });
   if (config.dockerHosts.length === 0) return open(config.dockerHost);
   const { DockerEngines } = await import("../drivers/docker/engines/docker-engines.ts");

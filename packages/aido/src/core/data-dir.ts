@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** Where things lie in the data directory. Nothing here but `mounts` and `workspaces` is ever visible inside a sandbox. */
+/** Where things lie in the data directory. Nothing here but `mounts`, `workspaces` and `hosts` is ever visible inside a sandbox. */
 export class DataDir {
   readonly root: string;
 
@@ -46,6 +46,11 @@ export class DataDir {
 
   workspace(id: string): string {
     return join(this.workspaces, id);
+  }
+
+  /** The /etc/hosts of sandboxes whose engine makes none for them; mounted read-only. */
+  get hosts(): string {
+    return join(this.root, "hosts");
   }
 
   /** On which of several engines each sandbox is. */

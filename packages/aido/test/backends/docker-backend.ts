@@ -30,6 +30,7 @@ export async function makeDockerBackend(
     scope,
     agentPath: agentPath(),
     runDir: (id) => join(directory, "sandboxes", scope, id, "run"),
+    hostsFile: join(directory, "hosts"),
     host: process.env["DOCKER_HOST"],
     ...rest,
   });

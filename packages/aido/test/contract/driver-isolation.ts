@@ -45,6 +45,7 @@ export function isolationContract({ make }: DriverSuite): void {
       .filter((line) => line.trim() !== "");
     expect(devices.map((line) => line.trim().split(":")[0])).toEqual(["lo"]);
     expect((await sh("cat /proc/net/fib_trie")).stdout).toContain("127.0.0.1");
+    expect((await sh("cat /etc/hosts")).stdout).toMatch(/^127\.0\.0\.1\s+localhost\b/m);
   });
 
   test("network bridge, where it is offered, has a way out besides loopback", async ({ skip }) => {

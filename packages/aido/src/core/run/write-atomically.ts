@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, fdatasync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, fchmodSync, fdatasync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
 
 const datasync = promisify(fdatasync);
 
 export interface WriteOptions {
+  /** Whatever the process lets others read by default. */
   mode?: number | undefined;
   /** Also safe against a loss of power, for what nobody could find out again. */
   durable?: boolean | undefined;
@@ -23,6 +24,7 @@ export async function writeAtomically(
   try {
     const file = openSync(temporary, "wx", options.mode ?? 0o644);
     try {
+      if (options.mode !== undefined) fchmodSync(file, options.mode);
       writeFileSync(file, content);
       if (options.durable === true) await datasync(file);
     } finally {

@@ -5,6 +5,7 @@ import { agentArchive } from "./agent-archive.ts";
 import type { Place } from "./container-index.ts";
 import type { Engine } from "./engine.ts";
 import { giveMounts } from "./give-mounts.ts";
+import { provideHostsFile } from "./hosts-file.ts";
 import type { Transport } from "./labels.ts";
 import { makeOwnNetwork } from "./own-network.ts";
 import { runtimeFor } from "./runtimes.ts";
@@ -15,6 +16,7 @@ export interface CreateOptions {
   readonly scope: string;
   readonly agentPath: string;
   readonly runDir: string;
+  readonly hostsFile: string;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -27,7 +29,7 @@ const ROOT = { uid: 0, gid: 0 };
 export async function createContainer(
   engine: Engine,
   spec: ContainerSpec,
-  { scope, agentPath, runDir, signal }: CreateOptions,
+  { scope, agentPath, runDir, hostsFile, signal }: CreateOptions,
 ): Promise<Place> {
   const { local } = engine.address;
   if (!local && spec.mounts.length > 0) {
@@ -51,6 +53,9 @@ export async function createContainer(
   // Privileges are root's.
   const user = spec.user ?? (spec.privileged ? ROOT : hostUser());
   await giveMounts(spec.mounts, user);
+  // The other runtimes, and engines elsewhere, set up the network `none` in their own ways.
+  const hasLoopbackAlone = spec.network === "none" && local && spec.isolation === "container";
+  if (hasLoopbackAlone) await provideHostsFile(hostsFile);
   const options = toContainerOptions(spec, {
     scope,
     runtime,
@@ -58,6 +63,7 @@ export async function createContainer(
     transport,
     agentPath: local ? agentPath : undefined,
     runDir,
+    hostsFile: hasLoopbackAlone ? hostsFile : undefined,
     enforcesDisk: info.enforces.disk,
   });
   const hasOwnNetwork = spec.network === "isolated";

@@ -35,6 +35,8 @@ export interface DockerDriverOptions extends EngineOptions {
   readonly agentPath: string;
   /** Host directory for one sandbox's supervisor socket. */
   readonly runDir: (sandboxId: string) => string;
+  /** Host path of the /etc/hosts of sandboxes without a network; written when it is first needed. */
+  readonly hostsFile: string;
 }
 
 /** Sandboxes as containers of a Docker engine. */

@@ -30,6 +30,7 @@ test("S0-85 without an engine every question says how to start one", async () =>
     scope: "test",
     agentPath: "/nowhere",
     runDir: () => directory,
+    hostsFile: `${directory}/hosts`,
   });
   const failure = await driver.capabilities().catch((error: unknown) => error);
   expect(failure).toSatisfy((error) => isAidoError(error, "RUNTIME_UNAVAILABLE"));

@@ -18,7 +18,14 @@ async function countingEngine(answer: RequestListener) {
   const host = `unix://${join(directory, "docker.sock")}`;
   await new Promise<void>((resolve) => server.listen(host.slice("unix://".length), resolve));
   const answers = askFirst(toEngineAddress(host, undefined).options);
-  const options = { host, answers, scope: "test", agentPath: "/nowhere", runDir: () => directory };
+  const options = {
+    host,
+    answers,
+    scope: "test",
+    agentPath: "/nowhere",
+    runDir: () => directory,
+    hostsFile: `${directory}/hosts`,
+  };
   const driver = new DockerDriver(options);
   return {
     asked,

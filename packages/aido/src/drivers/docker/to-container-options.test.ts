@@ -23,6 +23,7 @@ const PLAN: ContainerPlan = {
   transport: "socket",
   agentPath: "/opt/aido-agent",
   runDir: "/data/run",
+  hostsFile: undefined,
   enforcesDisk: false,
 };
 
@@ -69,6 +70,14 @@ test("the supervisor, its directory and the sandbox's mounts are mounted, nothin
     ["/data/run", "/run/aido", false],
     ["/host/in:puts", "/inputs", true],
   ]);
+});
+
+test("S0-80 what has loopback alone is no work of the engine's, and gets its /etc/hosts read-only", () => {
+  const options = toContainerOptions(SPEC, { ...PLAN, hostsFile: "/data/hosts" });
+  expect(options).toMatchObject({ NetworkDisabled: true, HostConfig: { NetworkMode: "none" } });
+  const hosts = options.HostConfig?.Mounts?.find(({ Target }) => Target === "/etc/hosts");
+  expect(hosts).toMatchObject({ Source: "/data/hosts", ReadOnly: true });
+  expect(toContainerOptions(SPEC, PLAN)).not.toHaveProperty("NetworkDisabled");
 });
 
 test("where sockets do not reach the host, the supervisor's directory is memory of the container", () => {
