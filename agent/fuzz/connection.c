@@ -36,7 +36,7 @@ int spawn(const struct exec_request *request, struct spawned *out, uint8_t *step
   for (int i = 0; i < 4; i++)
     if (pipe2(fds[i], O_CLOEXEC | O_NONBLOCK) != 0) abort();
   bool input = (request->flags & (EXEC_STDIN | EXEC_PTY)) != 0, terminal = (request->flags & EXEC_PTY) != 0;
-  *out = (struct spawned){NO_PID, input ? fds[0][1] : -1, {fds[1][0], terminal ? -1 : fds[2][0]}, fds[3][0]};
+  *out = (struct spawned){NO_PID, input ? fds[0][1] : -1, {fds[1][0], terminal ? -1 : fds[2][0]}, fds[3][0], NO_WATCH};
   struct report report = {.kind = argument[0] == 'f' ? REPORT_FAILED : REPORT_STARTED, .pid = NO_PID, .error = 2};
   if (write(fds[3][1], &report, sizeof report) < 0) abort();
   report.kind = REPORT_ENDED;

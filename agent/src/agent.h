@@ -10,6 +10,7 @@
 #include "frame.h"
 #include "protocol.h"
 #include "ring.h"
+#include "watch.h"
 
 /* ---- loop.c: descriptors and the function each one wakes ---- */
 
@@ -94,6 +95,7 @@ struct exec {
   bool we_killed;
   uint8_t end_flags;
   uint64_t cpu_ms, max_rss;
+  struct watch watch; /* of a run of `watch … sync` */
 };
 
 struct exec_request {
@@ -120,6 +122,8 @@ void exec_forget(struct exec *e);
 void exec_resume(struct exec *e, int stream);
 void exec_first_ended(struct exec *e, int status, const struct rusage *usage);
 void exec_reaped(pid_t pid, int status, const struct rusage *usage);
+/* Whether nothing has changed since what this connection watches was last told to it. */
+bool exec_all_quiet(const struct conn *c);
 /* Whether there is a command whose end is the sandbox's. */
 bool exec_has_main(void);
 /* Does what is due and returns when the next thing is (0 = nothing waits). */
@@ -144,6 +148,7 @@ enum { REPORT_STARTED = 1, REPORT_FAILED, REPORT_ENDED };
 struct spawned {
   pid_t pid;
   int input, output[2], status; /* -1 = none; non-blocking */
+  struct watch watch;
 };
 
 /* Signals that we were started to ignore would be ignored by every command too. */

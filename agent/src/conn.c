@@ -107,7 +107,7 @@ static void send_end(struct conn *c, struct exec *e) {
   put_text(&w, e->id);
   put_u8(&w, exited ? HOW_EXIT : HOW_SIGNAL);
   put_u32(&w, exited ? (uint32_t)(status >> 8 & 0xff) : (uint32_t)(status & 0x7f));
-  put_u8(&w, e->end_flags | (e->flags & EXEC_MAIN ? END_MAIN : 0));
+  put_u8(&w, e->end_flags | (e->flags & EXEC_MAIN ? END_MAIN : 0) | (exec_all_quiet(c) ? END_QUIET : 0));
   put_u64(&w, ring_total(&e->out[0].ring));
   put_u64(&w, ring_total(&e->out[1].ring));
   put_u64(&w, e->cpu_ms);

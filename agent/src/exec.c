@@ -25,6 +25,16 @@ bool exec_has_main(void) {
   return false;
 }
 
+bool exec_all_quiet(const struct conn *c) {
+  bool watches = false;
+  for (const struct exec *e = the.execs; e != NULL; e = e->next) {
+    if (e->conn != c || e->ended || e->watch.inotify < 0) continue;
+    watches = true;
+    if (!watch_is_quiet(&e->watch)) return false;
+  }
+  return watches;
+}
+
 static void exec_free(struct exec *e) {
   struct exec **link = &the.execs;
   while (*link != e) link = &(*link)->next;
@@ -36,6 +46,7 @@ static void exec_free(struct exec *e) {
     ring_free(&e->out[i].ring);
   }
   buffer_free(&e->pending);
+  watch_close(&e->watch);
   if (!e->forgotten) the.remembered--;
   free(e);
 }
@@ -337,6 +348,7 @@ static struct exec *make_exec(struct conn *c, const struct exec_request *request
   e->start_due = 1;
   e->status = e->input = e->out[0].source = e->out[1].source = CLOSED_SOURCE;
   e->in_close = UINT64_MAX;
+  e->watch = NO_WATCH;
   e->grace_ms = request->grace_ms;
   e->output_limit = request->output_limit;
   e->oom_kills = oom_kills();
@@ -360,6 +372,7 @@ void exec_start(struct conn *c, const struct exec_request *request) {
     return;
   }
   e->shepherd = spawned.pid;
+  e->watch = spawned.watch;
   if (spawned.pid > the.highest) the.highest = spawned.pid;
   if (request->timeout_ms != 0) e->timeout_at = now_ms() + request->timeout_ms;
   if (request->timeout_ms > UINT64_MAX / 2) e->timeout_at = 0;
@@ -481,6 +494,7 @@ void exec_reaped(pid_t pid, int status, const struct rusage *usage) {
       /* What it still said comes first. A failed start ends here too, as a forgotten exec. */
       bool there = read_reports(e);
       e->shepherd = 0;
+      watch_close(&e->watch);
       if (!(e->flags & EXEC_TOOL) && WIFSIGNALED(status)) the.strays_at = now_ms();
       if (e->forgotten) {
         exec_free(e);

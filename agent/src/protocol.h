@@ -51,7 +51,7 @@ enum supervisor_frame {
 };
 
 enum { EXEC_STDIN = 1, EXEC_PTY = 2, EXEC_TOOL = 4, EXEC_USER = 8, EXEC_MAIN = 16 };
-enum { END_TIMEOUT = 1, END_OOM = 2, END_LIMIT = 4, END_CUT_OFF = 8, END_KILLED = 16, END_MAIN = 32 };
+enum { END_TIMEOUT = 1, END_OOM = 2, END_LIMIT = 4, END_CUT_OFF = 8, END_KILLED = 16, END_MAIN = 32, END_QUIET = 64 };
 enum { HOW_EXIT = 1, HOW_SIGNAL = 2 };
 enum { EXIT_DEADLINE = 124, EXIT_START_FAILED = 125 };
 

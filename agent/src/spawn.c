@@ -79,7 +79,7 @@ static int execute(char **argv, char **env) {
 }
 
 /* Where the shepherd hears of a failed start: closed by execve, and above what the command inherits. */
-enum { STATUS_FD = 3 };
+enum { STATUS_FD = 3, WATCH_FD };
 static int failures;
 
 struct failure {
@@ -153,7 +153,7 @@ static _Noreturn void shepherd_main(const struct exec_request *request) {
   }
 }
 
-static _Noreturn void run_tool(const struct exec_request *request) {
+static _Noreturn void run_tool(const struct exec_request *request, unsigned *unsaid) {
   struct report report = {.kind = REPORT_FAILED, .pid = getpid()};
   setsid();
   unblock_signals();
@@ -170,6 +170,7 @@ static _Noreturn void run_tool(const struct exec_request *request) {
   close(STATUS_FD);
   if (report.error != 0) _exit(127);
   memset(the.token, 0, sizeof the.token);
+  if (unsaid != NULL) tool_watch_shares(WATCH_FD, unsaid);
   int argc = 0;
   while (request->argv[argc] != NULL) argc++;
   _exit(tool_main(argc, request->argv));
@@ -241,7 +242,7 @@ static int make_pipes(const struct exec_request *request, struct spawned *host, 
 
 static int fork_child(const struct exec_request *request, const struct ends *child, const struct spawned *host, pid_t *pid) {
   int highest = the.highest_fd;
-  const int fds[] = {child->input, child->output[0], child->output[1], child->status, host->input, host->output[0], host->output[1], host->status};
+  const int fds[] = {child->input, child->output[0], child->output[1], child->status, host->input, host->output[0], host->output[1], host->status, host->watch.inotify};
   for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++)
     if (fds[i] > highest) highest = fds[i];
   *pid = fork();
@@ -250,15 +251,18 @@ static int fork_child(const struct exec_request *request, const struct ends *chi
   dup2(child->input, 0);
   dup2(child->output[0], 1);
   dup2(child->output[1], 2);
+  /* Out of the way of what is put where it may be. */
+  int inotify = host->watch.inotify < 0 ? -1 : fcntl(host->watch.inotify, F_DUPFD_CLOEXEC, WATCH_FD + 1);
   if (child->status != STATUS_FD) dup3(child->status, STATUS_FD, O_CLOEXEC);
-  close_from(STATUS_FD + 1, highest);
-  if (request->flags & EXEC_TOOL) run_tool(request);
+  bool watches = inotify >= 0 && dup3(inotify, WATCH_FD, O_CLOEXEC) >= 0;
+  close_from(watches ? WATCH_FD + 1 : STATUS_FD + 1, inotify > highest ? inotify : highest);
+  if (request->flags & EXEC_TOOL) run_tool(request, watches ? host->watch.unsaid : NULL);
   shepherd_main(request);
 }
 
 int spawn(const struct exec_request *request, struct spawned *host, uint8_t *step) {
   struct ends child = {-1, {-1, -1}, -1};
-  *host = (struct spawned){.input = -1, .output = {-1, -1}, .status = -1};
+  *host = (struct spawned){.input = -1, .output = {-1, -1}, .status = -1, .watch = NO_WATCH};
   *step = STEP_PIPE;
   int error = make_pipe(&host->status, &child.status);
   if (error == 0 && request->flags & EXEC_PTY) {
@@ -269,11 +273,13 @@ int spawn(const struct exec_request *request, struct spawned *host, uint8_t *ste
   }
   if (error == 0) {
     *step = STEP_FORK;
+    if (request->flags & EXEC_TOOL && watch_is_sync(request->argv)) watch_open(&host->watch, request->uid);
     error = fork_child(request, &child, host, &host->pid);
   }
   close_all(&child.input, 1);
   close_all(child.output, 2);
   close_all(&child.status, 1);
+  if (error != 0) watch_close(&host->watch);
   int *ours[] = {&host->input, &host->output[0], &host->output[1], &host->status};
   for (int i = 0; i < 4; i++) {
     if (*ours[i] < 0) continue;

@@ -26,6 +26,16 @@ static const char *root_path, *base_path;
 static struct stat base_stat;
 /* Collect what changed and tell it when asked, instead of telling events as they come. */
 static bool is_sync;
+/* See watch.h; of no use to anyone when there is no supervisor. */
+static unsigned own_unsaid, *unsaid = &own_unsaid;
+static bool is_shared;
+
+void tool_watch_shares(int shared, unsigned *flag)
+{
+    inotify = shared;
+    unsaid = flag;
+    is_shared = true;
+}
 
 static void report(enum kind kind, const struct node *node, const char *name)
 {
@@ -126,9 +136,11 @@ static void add_tree(int fd, struct node *up, const char *name, bool tell)
 
 static void start(void)
 {
-    if (inotify >= 0)
-        close(inotify);
-    inotify = inotify_init1(IN_CLOEXEC | (is_sync ? IN_NONBLOCK : 0));
+    if (!is_shared) {
+        if (inotify >= 0)
+            close(inotify);
+        inotify = inotify_init1(IN_CLOEXEC | (is_sync ? IN_NONBLOCK : 0));
+    }
     if (inotify < 0)
         tool_fail(errno, NULL);
     int fd = tool_directory(root_path, base_path);
@@ -201,7 +213,7 @@ static bool handle(const struct inotify_event *event)
 
 static void start_over(void)
 {
-    node_drop(NULL, NULL);
+    node_drop(NULL, is_shared ? unwatch : NULL);
     start();
     /* After the new watches: who looks at everything now misses nothing. */
     report(OVERFLOW, NULL, "");
@@ -224,9 +236,15 @@ static bool handle_all(const char *events, size_t n)
 
 static char events[TOOL_BUFFER] __attribute__((aligned(__alignof__(struct inotify_event))));
 
+static void set_unsaid(bool is)
+{
+    __atomic_store_n(unsaid, is, __ATOMIC_SEQ_CST);
+}
+
 /* Takes in what has happened until now; a change is queued before the call that made it returns. */
 static bool drain(void)
 {
+    set_unsaid(true);
     for (;;) {
         ssize_t n = read(inotify, events, sizeof events);
         if (n < 0 && errno == EAGAIN)
@@ -257,8 +275,11 @@ static int answer_questions(void)
             int base = open_base();
             if (base < 0)
                 return 0;
-            dirty_answer(base);
+            bool is_all = dirty_answer(base);
             close(base);
+            /* Whoever has the answer must find it so. */
+            set_unsaid(!is_all);
+            out_flush();
         }
     }
 }
@@ -272,6 +293,7 @@ int tool_watch(int argc, char **argv)
         tool_usage("watch root path [sync]");
     start();
     if (is_sync) {
+        set_unsaid(false);
         out_u8(READY);
         out_flush();
         return answer_questions();

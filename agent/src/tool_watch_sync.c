@@ -126,7 +126,7 @@ static size_t tell(int base, const struct dirty *dirty, bool with_content)
     return has_content ? (size_t)st.st_size : 0;
 }
 
-void dirty_answer(int base)
+bool dirty_answer(int base)
 {
     size_t told = 0;
     for (const struct dirty *dirty = oldest; dirty; dirty = dirty->newer)
@@ -136,5 +136,5 @@ void dirty_answer(int base)
     forget();
     everything = always;
     out_u8(END);
-    out_flush();
+    return !always;
 }

@@ -11,7 +11,7 @@ void dirty_add(const char *path, size_t size, bool gone);
 void dirty_everything(void);
 /* Something cannot be watched: so is every answer. */
 void dirty_always(void);
-/* One answer: what each path is now, beneath the directory base. */
-void dirty_answer(int base);
+/* One answer: what each path is now, beneath the directory base. Whether that was all there is to say. Not flushed. */
+bool dirty_answer(int base);
 
 #endif

@@ -6,4 +6,7 @@
    a tool that fails ends the process, and memory is left to the kernel. */
 int tool_main(int argc, char **argv);
 
+/* Before a `watch … sync`: the inotify instance to use, and where to tell whether there is more than was asked for. */
+void tool_watch_shares(int inotify, unsigned *unsaid);
+
 #endif

@@ -13,7 +13,7 @@ import type { EvidenceSink } from "./evidence-sink.ts";
 import { type Unwritten, UnwrittenEntries } from "./unwritten-entries.ts";
 import { verifyEvidence } from "./verify-evidence.ts";
 
-const SOON_MS = 5;
+const SOON_MS = 20;
 const RETRY_MS = 5_000;
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 

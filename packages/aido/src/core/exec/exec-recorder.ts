@@ -248,6 +248,7 @@ export class ExecRecorder {
         this.#evidence.ended(final, own, frame);
         for (const listener of this.#listeners) listener(final);
       } else final = (await store.execs.get(record.sandboxId, record.id)) ?? final;
+      own.isQuiet = frame !== undefined && (frame.flags & END_FLAG.quiet) !== 0;
       const isMain = frame !== undefined && (frame.flags & END_FLAG.main) !== 0;
       if (isMain) supervisors.get(own.sandbox).letEnd(record.id);
     } catch (error) {

@@ -144,6 +144,11 @@ export class ExecService implements Execs {
     return (await this.#settled(record, execs)).map(toExecInfo);
   }
 
+  /** Whether a watch of its workspace would tell of nothing since it was last asked; false of one that is not known. */
+  endedQuietly(sandboxId: string, execId: string): boolean {
+    return this.#recorder.known(sandboxId, execId)?.isQuiet === true;
+  }
+
   /** Those that run now, whoever started them; what ended with nobody listening is settled first. */
   async running(sandbox: SandboxRecord): Promise<readonly ExecRecord[]> {
     const execs = await this.#deps.store.execs.running(sandbox.id);

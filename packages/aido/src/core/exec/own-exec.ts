@@ -13,6 +13,8 @@ export class OwnExec implements FollowedExec {
   #isDetached = false;
   /** Whether this process has told the evidence of its start. */
   isStartTold = false;
+  /** Whether the watch of its workspace, if there is one, had nothing to tell at its end. */
+  isQuiet = false;
 
   constructor(sandbox: SandboxRecord, record: ExecRecord, recording: Recording) {
     this.sandbox = sandbox;

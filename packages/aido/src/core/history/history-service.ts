@@ -70,9 +70,13 @@ export class HistoryService implements History {
 
   /**
    * Called when execs have ended: what changed is the first one's entry, for which the others stand too. Never fails an
-   * exec: what cannot be recorded is logged and in the evidence.
+   * exec: what cannot be recorded is logged and in the evidence. After a quiet end a watch need not be asked.
    */
-  async recordExecs(record: SandboxRecord, execIds: readonly string[]): Promise<void> {
+  async recordExecs(
+    record: SandboxRecord,
+    execIds: readonly string[],
+    { isQuiet = false }: { isQuiet?: boolean } = {},
+  ): Promise<void> {
     try {
       await this.#slots.inTurn(record, async (history) => {
         await untilAnswered();
@@ -81,7 +85,7 @@ export class HistoryService implements History {
         if (execId === undefined) return;
         const signal = AbortSignal.timeout(RECORD_LIMIT_MS);
         const entry = { execId, at: this.#deps.clock.now(), message: EXEC_MESSAGE };
-        const { commitId, isNew, files } = await history.record(entry, signal);
+        const { commitId, isNew, files } = await history.record(entry, signal, isQuiet);
         for (const other of others) history.repository.tie(other, commitId);
         if (!isNew) return;
         const told = [...files].sort().slice(0, MAX_TOLD_FILES).map(shownName);

@@ -54,12 +54,12 @@ export class SandboxHistory {
   }
 
   /** Looks at the workspace and adds an entry when something changed; the exec then stands for the newest entry. */
-  async record(entry: Entry, signal?: AbortSignal): Promise<Recorded> {
+  async record(entry: Entry, signal?: AbortSignal, isQuiet = false): Promise<Recorded> {
     // Without a look at what cannot be kept.
     this.repository.size.mustHaveRoom();
     try {
       await this.#load();
-      const changes = await this.#observer.changes(signal);
+      const changes = await this.#observer.changes(signal, isQuiet);
       if (changes.changed.length > 0 || changes.removed.length > 0) this.#isSaved = false;
       const files = await this.#taker.take(changes, signal);
       return { ...(await this.#commitIfChanged(entry)), files };

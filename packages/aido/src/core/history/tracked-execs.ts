@@ -17,6 +17,7 @@ export interface OwnExecs extends Execs {
     options?: { isTracked?: boolean },
   ): Promise<ExecInfo>;
   running(record: SandboxRecord): Promise<unknown>;
+  endedQuietly(sandboxId: string, execId: string): boolean;
   recover(sandboxId: string): Promise<void>;
   /** The exec that has the request's id; refused when it is another one. */
   repeated(sandbox: string, request: ExecRequest): Promise<ExecInfo | undefined>;
@@ -180,7 +181,8 @@ export class TrackedExecs implements Execs {
   }
 
   async #record(record: SandboxRecord, execId: string): Promise<void> {
-    await this.#history.recordExecs(record, [execId]);
+    const isQuiet = this.#execs.endedQuietly(record.id, execId);
+    await this.#history.recordExecs(record, [execId], { isQuiet });
     this.#unrecorded.recorded(record.id, execId);
   }
 }

@@ -12,10 +12,10 @@ function makeObserver(budget = new WatchBudget()) {
     workspace,
     observer,
     known,
-    async look() {
+    async look(isQuiet = false) {
       workspace.nowNs += 1_000_000_000n;
       const from = workspace.asked.length;
-      const { removed, changed } = await observer.changes();
+      const { removed, changed } = await observer.changes(undefined, isQuiet);
       const paths = changed.map(({ path }) => path).sort();
       return {
         asked: workspace.asked.slice(from).map((asked) => asked.split(" ")[0]),
@@ -37,6 +37,22 @@ test("one look scans; from the second on a watch is kept and asked", async () =>
   workspace.remove("d/b");
   expect(await look()).toEqual({ asked: ["?"], removed: ["d/b"], changed: ["d/a"] });
   expect(await look()).toEqual({ asked: ["?"], removed: [], changed: [] });
+});
+
+test("after a quiet end nobody is asked, unless there is no watch or a scan is due", async () => {
+  const { workspace, look } = makeObserver();
+  workspace.watchable = true;
+  workspace.write("a", "1");
+  expect(await look(true)).toMatchObject({ asked: ["scan"], changed: ["a"] });
+  expect(await look(true)).toMatchObject({ asked: ["watch", "scan"] });
+  let looks = 0;
+  for (; (await look(true)).asked.length === 0; looks += 1);
+  expect(looks).toBe(100);
+  workspace.write("a", "2");
+  expect(await look()).toMatchObject({ asked: ["?"], changed: ["a"] });
+  workspace.killWatch();
+  workspace.write("a", "3");
+  expect(await look()).toMatchObject({ asked: ["watch", "scan"], changed: ["a"] });
 });
 
 test("what a watch tells of a directory that went and came again replaces what was known beneath it", async () => {

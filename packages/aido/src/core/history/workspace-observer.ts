@@ -31,7 +31,13 @@ export class WorkspaceObserver {
     this.#scanner = new WorkspaceScanner(reader, known);
   }
 
-  async changes(signal?: AbortSignal): Promise<WorkspaceChanges> {
+  /** With `isQuiet` the supervisor has said, after whatever is to be told, that the watch has nothing new. */
+  async changes(signal?: AbortSignal, isQuiet = false): Promise<WorkspaceChanges> {
+    if (isQuiet && this.#watch !== undefined && this.#asked < SCAN_EVERY) {
+      this.#budget.use(this.#watch);
+      this.#asked += 1;
+      return { removed: [], changed: [] };
+    }
     const answer = await this.#ask(signal);
     if (answer !== undefined && !answer.everything) return this.#apply(answer);
     // The watch comes before the scan, so that nothing falls between them.

@@ -44,6 +44,8 @@ export const END_FLAG = {
   cutOff: 8,
   killed: 16,
   main: 32,
+  /** What this connection watches is as it was last told. */
+  quiet: 64,
 } as const;
 export const STREAM = { stdout: 1, stderr: 2 } as const;
 export const SIGNAL_SCOPE = { first: 0, all: 1 } as const;
