@@ -114,6 +114,8 @@ async function serve(operation: Operation, http: Context, options: AppOptions): 
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
   const durationMs = performance.now() - started;
   finish(operation, http, options, { requestId, request, response, failure, durationMs });
+  // Nobody reads the body of such a reply, nor ends what makes it.
+  if (http.req.method === "HEAD") await response.body?.cancel();
   return response;
 }
 
