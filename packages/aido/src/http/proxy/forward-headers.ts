@@ -15,6 +15,18 @@ const HOP_BY_HOP = new Set([
 ]);
 /** Meant for aido: what runs in a sandbox must never see its caller's key. */
 const FOR_AIDO = new Set(["authorization", "x-api-key", "expect", "host", "http2-settings"]);
+/** What a browser would take as said of aido's whole origin by a page that shares it. */
+const OF_THE_ORIGIN = new Set([
+  "alt-svc",
+  "clear-site-data",
+  "nel",
+  "referrer-policy",
+  "report-to",
+  "reporting-endpoints",
+  "service-worker-allowed",
+  "set-cookie",
+  "strict-transport-security",
+]);
 /** Carries an authorization for the program in the sandbox, which gets it as `authorization`. */
 const PASSED_AUTHORIZATION = "aido-forward-authorization";
 
@@ -53,10 +65,9 @@ export function toClientHeaders(reply: IncomingMessage, address: PortAddress): R
   const headers: RawHeaders = [];
   for (const [name, value] of pairs(reply.rawHeaders)) {
     const key = name.toLowerCase();
-    if (dropped.has(key)) continue;
-    if (isShared && (key === "set-cookie" || key === "service-worker-allowed" || key === "referrer-policy"))
-      continue;
-    headers.push(name, isShared && key === "location" ? below(value, address) : value);
+    if (dropped.has(key) || (isShared && OF_THE_ORIGIN.has(key))) continue;
+    if (key === "set-cookie") headers.push(name, ofOneHost(value));
+    else headers.push(name, isShared && key === "location" ? below(value, address) : value);
   }
   if (isShared) {
     headers.push("Content-Security-Policy", OWN_ORIGIN, "Referrer-Policy", "no-referrer");
@@ -72,6 +83,12 @@ function below(location: string, address: PortAddress): string {
   if (location.startsWith("/") && !location.startsWith("//")) return address.prefix + location;
   const own = new RegExp(`^https?://(?:localhost|127\\.0\\.0\\.1):${address.port}(?=/|$)`, "i");
   return own.test(location) ? address.prefix + (location.replace(own, "") || "/") : location;
+}
+
+/** Other ports and aido itself have names next to this one: a cookie for all of them is none of a sandbox's business. */
+function ofOneHost(cookie: string): string {
+  const [pair = "", ...attributes] = cookie.split(";");
+  return [pair, ...attributes.filter((attribute) => !/^\s*domain\s*=/i.test(attribute))].join(";");
 }
 
 /** Under aido's own host name every cookie may be aido's; under the port's own, only those with its name. */

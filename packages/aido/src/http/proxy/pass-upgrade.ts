@@ -32,8 +32,7 @@ export async function passUpgrade({
   });
   return new Promise<number>((resolve, reject) => {
     outgoing.on("error", (cause) => {
-      const message = "What listens on that port gave no HTTP answer";
-      reject(cause instanceof AidoError ? cause : new AidoError("PORT_UNREACHABLE", message, { cause }));
+      reject(cause instanceof AidoError ? cause : noAnswer(cause));
     });
     outgoing.once("upgrade", (reply, inside, first) => {
       const upgrade = ["Connection", "Upgrade", "Upgrade", reply.headers.upgrade ?? "websocket"];
@@ -48,7 +47,13 @@ export async function passUpgrade({
       inside.once("close", () => socket.end());
       resolve(101);
     });
+    outgoing.once("close", () => reject(noAnswer(new Error("It hung up before it answered"))));
     outgoing.once("response", (reply) => {
+      if (!isFinal(reply)) {
+        outgoing.destroy();
+        reject(noAnswer(new Error(`It answered with the status ${reply.statusCode}`)));
+        return;
+      }
       // It refused: its answer is the client's.
       socket.write(headOf(reply, [...replyHeaders(reply), "Connection", "close"]));
       reply.on("data", () => idle.touch());
@@ -57,6 +62,15 @@ export async function passUpgrade({
     });
     outgoing.end();
   });
+}
+
+/** What a client takes for a new protocol, or for no answer at all, is no answer to pass on. */
+export function isFinal({ statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode <= 999;
+}
+
+function noAnswer(cause: unknown): AidoError {
+  return new AidoError("PORT_UNREACHABLE", "What listens on that port gave no HTTP answer", { cause });
 }
 
 function headOf(reply: IncomingMessage, headers: RawHeaders): string {

@@ -74,6 +74,27 @@ describe("a request to a port", () => {
     expect(own.headers["content-security-policy"]).toBeUndefined();
   });
 
+  test("a page that shares aido's origin says nothing about it, and its own host's cookies stay with that host", async () => {
+    const ofOrigin = {
+      "strict-transport-security": "max-age=99",
+      "clear-site-data": '"*"',
+      "alt-svc": 'h2="evil.example:443"',
+      "reporting-endpoints": 'default="https://evil.example"',
+      "report-to": "{}",
+      nel: "{}",
+    };
+    await using bed = await proxyBed((_, response) => {
+      const cookies = ["a=domain=b; Path=/; domain = .localhost; HttpOnly", "c=d"];
+      response.writeHead(200, { ...ofOrigin, "set-cookie": cookies, "x-own": "1" }).end();
+    });
+    const shared = await ask(bed.byPath(""));
+    expect(shared.headers["x-own"]).toBe("1");
+    for (const name of Object.keys(ofOrigin)) expect(shared.headers[name]).toBeUndefined();
+    const own = await ask(bed.byHost("/"), { headers: { host: bed.host } });
+    expect(own.headers).toMatchObject(ofOrigin);
+    expect(own.headers["set-cookie"]).toEqual(["a=domain=b; Path=/; HttpOnly", "c=d"]);
+  });
+
   test("without its last slash is sent on, so that the page's relative links lead somewhere", async () => {
     await using bed = await proxyBed((_, response) => response.end());
     const reply = await ask(bed.url + bed.path.slice(0, -1));
@@ -155,6 +176,8 @@ describe("a request to a port", () => {
   });
 });
 
+const CHUNKED = "transfer-encoding: chunked\r\n\r\n9\r\nabHTTP/1.\r\n0\r\n\r\n";
+
 describe("what listens on a port", () => {
   test("and is not there gives 502 with a code", async () => {
     await using bed = await proxyBed(() => undefined, {
@@ -173,6 +196,10 @@ describe("what listens on a port", () => {
     ["sends endless headers", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`],
     ["splits its headers", "HTTP/1.1 200 OK\r\nx: a\rset-cookie: b\r\n\r\n"],
     ["says two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"],
+    ["says a length and chunks", `HTTP/1.1 200 OK\r\ncontent-length: 1\r\n${CHUNKED}`],
+    ["switches protocols unasked", "HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
+    ["pretends to switch protocols", "HTTP/1.1 101 Switching\r\ncontent-length: 0\r\n\r\n"],
+    ["has a status that is none", "HTTP/1.1 099 What\r\ncontent-length: 0\r\n\r\n"],
   ])("and %s gives 502 with a code", async (_, answer) => {
     await using inside = await listen(createTcp((socket) => void socket.on("error", () => 0).end(answer)));
     await using bed = await proxyBed(() => undefined, { dial: async () => dialTo(inside.port) });
@@ -229,6 +256,20 @@ describe("a WebSocket to a port", () => {
     expect(reply.statusCode).toBe(418);
     expect(reply.headers["x-why"]).toBe("tea");
     reply.destroy();
+  });
+
+  test("that the program answers with no status of HTTP is refused with a code", async () => {
+    const answer = "HTTP/1.1 099 What\r\ncontent-length: 0\r\n\r\n";
+    await using inside = await listen(createTcp((socket) => void socket.on("error", () => 0).end(answer)));
+    const told = withResolvers<string | undefined>();
+    await using bed = await proxyBed(() => undefined, {
+      dial: async () => dialTo(inside.port),
+      onReply: ({ code }) => told.resolve(code),
+    });
+    const client = new WebSocket(bed.byPath("ws").replace("http", "ws"));
+    client.on("error", () => undefined);
+    expect(await told.promise).toBe("PORT_UNREACHABLE");
+    await once(client, "close");
   });
 
   test("is ended when the server closes", async () => {

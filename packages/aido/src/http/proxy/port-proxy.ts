@@ -12,7 +12,7 @@ import type { PortTokens } from "../../core/ports/port-tokens.ts";
 import { errorReply } from "../error-reply.ts";
 import { toClientHeaders, toSandboxHeaders } from "./forward-headers.ts";
 import { IdleTimer } from "./idle-timer.ts";
-import { passUpgrade } from "./pass-upgrade.ts";
+import { isFinal, passUpgrade } from "./pass-upgrade.ts";
 import { type PortAddress, readPortAddress } from "./port-address.ts";
 
 export interface PortProxyOptions {
@@ -133,15 +133,23 @@ export class PortProxy {
     const outgoing = requestHttp({ ...options, headers: [...options.headers, "Connection", "close"] });
     const idle = new IdleTimer(this.#options.idleMs ?? IDLE_MS, () => outgoing.destroy(tooSlow(address)));
     gone.signal.addEventListener("abort", () => outgoing.destroy());
-    outgoing.once("close", () => idle.stop());
     request.on("data", () => idle.touch());
     const reply = await new Promise<IncomingMessage>((resolve, reject) => {
-      outgoing.once("response", resolve);
+      outgoing.once("response", (answer) => {
+        if (isFinal(answer)) resolve(answer);
+        else reject(new Error(`It answered with the status ${answer.statusCode}`));
+      });
+      // Also one that switches protocols though nobody asked ends without an error.
+      outgoing.once("close", () => {
+        idle.stop();
+        reject(new Error("It hung up before it answered"));
+      });
       // Stays for the errors after the answer has begun, which the reply's own end tells.
       outgoing.on("error", reject);
       // A program may answer and hang up before it has read everything; the answer counts.
       pipeline(request, outgoing, () => undefined);
     }).catch((thrown: unknown) => {
+      outgoing.destroy();
       throw asProxyError(address, thrown);
     });
     reply.on("data", () => idle.touch());
