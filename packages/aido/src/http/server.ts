@@ -4,6 +4,7 @@ import { AidoError } from "@aido/sdk/protocol";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import type { Logger } from "../core/logger.ts";
+import { answerPlainly, asksForHttp2 } from "./answer-plainly.ts";
 
 export interface ServerOptions {
   app: Hono;
@@ -41,7 +42,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   // Bodies have a limit on their pauses, where they are read: an upload may go on for as long as it takes.
   server.requestTimeout = 0;
   server.keepAliveTimeout = 65_000;
-  server.on("upgrade", options.upgrade.handle);
+  server.on("upgrade", (request, socket, head) => {
+    if (asksForHttp2(request)) answerPlainly(server, request, socket, head);
+    else options.upgrade.handle(request, socket, head);
+  });
   await listen(server, options.host, options.port);
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : options.port;
