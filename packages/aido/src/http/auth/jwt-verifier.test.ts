@@ -88,6 +88,8 @@ describe("tokens signed with a shared secret", () => {
     ["no audience", hs256({ ...GOOD, aud: undefined })],
     ["no subject", hs256({ ...GOOD, sub: "" })],
     ["a changed body", hs256(GOOD).replace(/\.[^.]+\./, `.${part({ ...GOOD, sub: "eve" })}.`)],
+    ["what it says must be understood", hs256(GOOD, SECRET, { alg: "HS256", crit: ["b64"], b64: false })],
+    ["a fourth part", `${hs256(GOOD)}.YQ`],
     ["bytes that are no JSON", "YQ.YQ.YQ"],
     ["endless bytes", `${part({ alg: "HS256" })}.${"a".repeat(9000)}.YQ`],
   ])("one with %s is refused", async (_, token) => {
@@ -96,6 +98,17 @@ describe("tokens signed with a shared secret", () => {
 
   test("clocks may differ a little", async () => {
     await expect(verifier.verify(hs256({ ...GOOD, exp: NOW - 20, nbf: NOW + 20 }))).resolves.toBeDefined();
+  });
+
+  test.each<[string, unknown, readonly string[]]>([
+    ["a list", ["aido:read", "openid"], ["read"]],
+    ["an empty list", [], []],
+    ["an empty text", "", []],
+    ["null", null, []],
+    ["an object", { admin: true }, []],
+    ["a list with a list in it", [["admin"], 1], []],
+  ])("scopes given as %s say what may be done, and nothing more", async (_, scope, scopes) => {
+    expect((await verifier.verify(hs256({ ...GOOD, scope }))).scopes).toEqual(scopes);
   });
 
   test("the scope admin is never implied", async () => {

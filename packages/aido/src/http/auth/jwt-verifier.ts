@@ -43,16 +43,18 @@ export class JwtVerifier {
   }
 
   async verify(token: string): Promise<Principal> {
-    const [head, body, signature] = token.split(".");
+    const [head, body, signature, more] = token.split(".");
     if (
       head === undefined ||
       body === undefined ||
       signature === undefined ||
+      more !== undefined ||
       token.length > MAX_TOKEN_BYTES
     ) {
       throw refused("it is not a token");
     }
-    const header = decode(head) as { alg?: unknown; kid?: unknown };
+    const header = decode(head) as { alg?: unknown; kid?: unknown; crit?: unknown };
+    if (header.crit !== undefined) throw refused("it asks for something that is not known here");
     const signed = Buffer.from(`${head}.${body}`);
     const mac = Buffer.from(signature, "base64url");
     const good =
@@ -95,11 +97,11 @@ export class JwtVerifier {
   }
 }
 
-/** A token without scopes may read and write its own sandboxes; `admin` is never implied. */
+/** A token without scopes may read and write its own sandboxes; `admin` is never implied. Some issuers give a list of them. */
 function scopesOf(scope: unknown): readonly Scope[] {
-  if (typeof scope !== "string") return ["read", "write"];
-  const words = scope.split(" ").map((word) => word.replace(/^aido:/, ""));
-  return SCOPES.filter((known) => words.includes(known));
+  if (scope === undefined) return ["read", "write"];
+  const words: unknown[] = typeof scope === "string" ? scope.split(" ") : Array.isArray(scope) ? scope : [];
+  return SCOPES.filter((known) => words.includes(known) || words.includes(`aido:${known}`));
 }
 
 function decode(part: string): object {
