@@ -1,8 +1,10 @@
 import type { Aido } from "@aido/sdk";
-import type { ExecInfo, OutputRange } from "@aido/sdk/protocol";
+import type { ExecInfo, OutputRange, OutputStream } from "@aido/sdk/protocol";
 
 /** Of each stream in one answer; the rest is read by offset. */
 export const MAX_REPLY_BYTES = 8 * 1024 * 1024;
+/** Beyond any output. */
+const NOTHING = { stdoutOffset: Number.MAX_SAFE_INTEGER, stderrOffset: Number.MAX_SAFE_INTEGER };
 
 /** What is recorded from the given offsets, and where the next read goes on. */
 export async function readOutput(
@@ -13,32 +15,43 @@ export async function readOutput(
   signal: AbortSignal,
 ) {
   const from = { stdout: range.stdoutOffset ?? 0, stderr: range.stderrOffset ?? 0 };
-  const parts = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
-  const left = { stdout: MAX_REPLY_BYTES, stderr: MAX_REPLY_BYTES };
-  let truncated = false;
-  const asked = { stdoutOffset: from.stdout, stderrOffset: from.stderr };
-  // Of a command that has ended the sizes are final: most say nothing on one stream, many on neither.
-  const isNothing =
-    info.status !== "running" && info.stdoutBytes <= from.stdout && info.stderrBytes <= from.stderr;
-  const chunks = isNothing ? [] : aido.execs.output(info.sandboxId, info.id, asked, signal);
-  for await (const chunk of chunks) {
-    const kept = chunk.data.subarray(0, left[chunk.stream]);
-    truncated ||= kept.length < chunk.data.length;
-    // A copy: the chunk may be a view into a buffer that its producer uses again.
-    parts[chunk.stream].push(Uint8Array.from(kept));
-    left[chunk.stream] -= kept.length;
-    if (left.stdout === 0 && left.stderr === 0) break;
-  }
-  const isPart = encoding === "utf8" && (truncated || info.status === "running");
-  const stdout = whole(parts.stdout, isPart);
-  const stderr = whole(parts.stderr, isPart);
+  const stdout = await readStream(aido, info, { stream: "stdout", from: from.stdout, signal });
+  const stderr = await readStream(aido, info, { stream: "stderr", from: from.stderr, signal });
+  const truncated = stdout.isMore || stderr.isMore;
+  const isPart = (isMore: boolean) => encoding === "utf8" && (isMore || info.status === "running");
+  const shown = {
+    stdout: whole(stdout.parts, isPart(stdout.isMore)),
+    stderr: whole(stderr.parts, isPart(stderr.isMore)),
+  };
   return {
-    stdout: stdout.toString(encoding),
-    stderr: stderr.toString(encoding),
-    stdoutOffset: from.stdout + stdout.length,
-    stderrOffset: from.stderr + stderr.length,
+    stdout: shown.stdout.toString(encoding),
+    stderr: shown.stderr.toString(encoding),
+    stdoutOffset: from.stdout + shown.stdout.length,
+    stderrOffset: from.stderr + shown.stderr.length,
     ...(truncated ? { truncated } : {}),
   };
+}
+
+/** By itself, so that what one stream has beyond an answer is not read to reach the other. */
+async function readStream(
+  aido: Aido,
+  info: ExecInfo,
+  { stream, from, signal }: { stream: OutputStream; from: number; signal: AbortSignal },
+): Promise<{ parts: Uint8Array[]; isMore: boolean }> {
+  const parts: Uint8Array[] = [];
+  // Of a command that has ended the sizes are final: most say nothing on one stream, many on neither.
+  if (info.status !== "running" && info[`${stream}Bytes`] <= from) return { parts, isMore: false };
+  let left = MAX_REPLY_BYTES;
+  const asked = { ...NOTHING, [`${stream}Offset`]: from };
+  for await (const { data } of aido.execs.output(info.sandboxId, info.id, asked, signal)) {
+    if (left === 0) return { parts, isMore: true };
+    const kept = data.subarray(0, left);
+    // A copy: the chunk may be a view into a buffer that its producer uses again.
+    parts.push(Uint8Array.from(kept));
+    left -= kept.length;
+    if (kept.length < data.length) return { parts, isMore: true };
+  }
+  return { parts, isMore: false };
 }
 
 /** Text that goes on must not be cut within a character: its first bytes come with the next read. */
