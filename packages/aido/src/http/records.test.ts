@@ -126,6 +126,26 @@ describe("what is kept of requests", () => {
     );
   });
 
+  test("whoever calls a sandbox like somebody else's reads its own evidence only", async () => {
+    await using bed = await ApiBed.open({ guarded: true });
+    const [mine, other] = [await bed.key("ada"), await bed.key("eve")];
+    const id = await bed.sandbox(mine);
+    const named = await bed.sandbox(other, { name: id });
+    const evidence = () => bed.get(`/api/sandbox/${id}/evidence`, { key: other });
+    // What is named so is its own.
+    expect(JSON.parse((await evidence()).text.split("\n")[0] ?? "").detail.name).toBe(id);
+    expect((await bed.post(`/api/sandbox/${id}/ports/80`, {}, { key: other })).json.containerId).toBe(named);
+    for (const step of ["watch", "gone"]) {
+      if (step === "gone") await bed.call("DELETE", `/api/sandbox/${id}`, { key: mine });
+      else await bed.call("DELETE", `/api/sandbox/${named}`, { key: other });
+      expect([step, (await evidence()).status]).toEqual([step, 404]);
+    }
+    const entries = (await bed.get("/api/audit", { key: other })).json.entries;
+    const done = entries.filter(({ status }: { status: number }) => status < 400);
+    expect(done.map((entry: { sandbox: string }) => entry.sandbox)).not.toContain(id);
+    expect((await bed.get(`/api/sandbox/${id}/evidence`, { key: mine })).status).toBe(200);
+  });
+
   test("S3-72 S3-73 each request is one line of the log: what, how it ended, how long it took, under the id of its reply", async () => {
     await using bed = await ApiBed.open();
     const made = await bed.post("/api/sandbox", {});

@@ -3,7 +3,7 @@ import { portReply } from "@aido/sdk/schemas";
 import { checkPort } from "../../core/ports/port-service.ts";
 import type { PortTokens } from "../../core/ports/port-tokens.ts";
 import { type Operation, operation } from "../operation.ts";
-import { ownSandbox } from "../ownership.ts";
+import { requestedSandbox } from "../ownership.ts";
 import { portHost, portPath } from "../proxy/port-address.ts";
 
 export function portRoutes(aido: Aido, tokens: PortTokens): Operation[] {
@@ -17,7 +17,7 @@ export function portRoutes(aido: Aido, tokens: PortTokens): Operation[] {
       scope: "write",
       replies: { 200: { schema: portReply, description: "The same for as long as the sandbox exists" } },
       handle: async ({ request, http }) => {
-        const sandbox = await ownSandbox(aido, request.principal, http.req.param("containerId") ?? "");
+        const sandbox = await requestedSandbox(aido, request, http.req.param("containerId") ?? "");
         const port = Number(http.req.param("port"));
         checkPort(port);
         const token = tokens.issue(sandbox.id, port);

@@ -2,7 +2,7 @@ import type { Aido } from "@aido/sdk";
 import { z } from "zod";
 import type { AuditTrail } from "../audit-trail.ts";
 import { type Operation, operation } from "../operation.ts";
-import { ownSandbox } from "../ownership.ts";
+import { requestedSandbox } from "../ownership.ts";
 import type { RequestContext } from "../request-context.ts";
 import { firstChunkThenStream } from "../streams/first-chunk.ts";
 
@@ -79,7 +79,7 @@ async function evidenceOf(
 ): Promise<string> {
   const { principal } = request;
   try {
-    return (await ownSandbox(aido, principal, reference)).id;
+    return (await requestedSandbox(aido, request, reference)).id;
   } catch (thrown) {
     if (principal.scopes.includes("admin")) return reference;
     const { owner } = principal;
