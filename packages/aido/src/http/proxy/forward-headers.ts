@@ -65,6 +65,8 @@ export function toClientHeaders(reply: IncomingMessage, address: PortAddress): R
   const headers: RawHeaders = [];
   for (const [name, value] of pairs(reply.rawHeaders)) {
     const key = name.toLowerCase();
+    // No body follows this status, whatever its length is said to be.
+    if (key === "content-length" && reply.statusCode === 204) continue;
     if (dropped.has(key) || (isShared && OF_THE_ORIGIN.has(key))) continue;
     if (key === "set-cookie") headers.push(name, ofOneHost(value));
     else headers.push(name, isShared && key === "location" ? below(value, address) : value);

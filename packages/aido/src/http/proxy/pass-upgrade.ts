@@ -1,6 +1,7 @@
-import { type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
+import type { IncomingMessage, RequestOptions } from "node:http";
 import { type Duplex, pipeline } from "node:stream";
 import { AidoError } from "@aido/sdk/protocol";
+import { askInside, isFinal } from "./ask-inside.ts";
 import type { RawHeaders } from "./forward-headers.ts";
 import { IdleTimer } from "./idle-timer.ts";
 
@@ -21,7 +22,7 @@ export async function passUpgrade({
   replyHeaders,
   idleMs,
 }: UpgradeToPass): Promise<number> {
-  const outgoing = requestHttp(request);
+  const outgoing = askInside(request);
   const idle = new IdleTimer(idleMs, () => {
     outgoing.destroy(new AidoError("DEADLINE_EXCEEDED", "The connection was idle for too long"));
     socket.destroy();
@@ -62,11 +63,6 @@ export async function passUpgrade({
     });
     outgoing.end();
   });
-}
-
-/** What a client takes for a new protocol, or for no answer at all, is no answer to pass on. */
-export function isFinal({ statusCode = 0 }: IncomingMessage): boolean {
-  return statusCode >= 200 && statusCode <= 999;
 }
 
 function noAnswer(cause: unknown): AidoError {

@@ -1,18 +1,14 @@
 import { randomUUID } from "node:crypto";
-import {
-  type IncomingMessage,
-  type RequestOptions,
-  request as requestHttp,
-  type ServerResponse,
-} from "node:http";
+import type { IncomingMessage, RequestOptions, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { PortTokens } from "../../core/ports/port-tokens.ts";
 import { errorReply } from "../error-reply.ts";
+import { askInside, isFinal } from "./ask-inside.ts";
 import { toClientHeaders, toSandboxHeaders } from "./forward-headers.ts";
 import { IdleTimer } from "./idle-timer.ts";
-import { isFinal, passUpgrade } from "./pass-upgrade.ts";
+import { passUpgrade } from "./pass-upgrade.ts";
 import { type PortAddress, readPortAddress } from "./port-address.ts";
 
 export interface PortProxyOptions {
@@ -130,7 +126,7 @@ export class PortProxy {
       return;
     }
     const options = await this.#connect(request, address, gone.signal);
-    const outgoing = requestHttp({ ...options, headers: [...options.headers, "Connection", "close"] });
+    const outgoing = askInside({ ...options, headers: [...options.headers, "Connection", "close"] });
     const idle = new IdleTimer(this.#options.idleMs ?? IDLE_MS, () => outgoing.destroy(tooSlow(address)));
     gone.signal.addEventListener("abort", () => outgoing.destroy());
     request.on("data", () => idle.touch());
