@@ -257,6 +257,8 @@ describe("who may do what", () => {
     const asked = await on.call("OPTIONS", "/api/sandbox", { headers });
     expect(asked.status).toBe(204);
     expect(asked.headers.get("access-control-allow-headers")).toContain("authorization");
+    const methods = asked.headers.get("access-control-allow-methods")?.split(", ");
+    expect(methods).toEqual(expect.arrayContaining(on.operations.map(({ method }) => method.toUpperCase())));
     const other = await on.get("/health", { headers: { origin: "https://app.example.evil" } });
     expect(other.headers.get("access-control-allow-origin")).toBeNull();
   });

@@ -8,7 +8,7 @@ export function corsHeaders(
     "access-control-allow-origin": origin,
     "access-control-allow-headers":
       "authorization, content-type, idempotency-key, last-event-id, x-api-key, aido-request-id",
-    "access-control-allow-methods": "GET, POST, PUT, DELETE",
+    "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
     "access-control-expose-headers":
       "aido-request-id, idempotency-replayed, ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after",
     vary: "origin",
