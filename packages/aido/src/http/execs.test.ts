@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { execReply } from "@aido/sdk/schemas";
 import { describe, expect, test } from "vitest";
 import { ApiBed } from "../../test/server/api-bed.ts";
@@ -268,6 +270,17 @@ describe("commands over HTTP", () => {
     );
     expect(rest.json.stdoutOffset).toBe(total);
     expect(rest.json.truncated).toBeUndefined();
+  });
+
+  test("a command whose output cannot be kept is ended, and its answer says so", async () => {
+    await using bed = await ApiBed.open();
+    const id = await bed.sandbox();
+    // Where its output would be written nothing can be.
+    mkdirSync(join(bed.root, "data", "sandboxes", id, "execs", "loud", "stdout"), { recursive: true });
+    const { status, json } = await bed.exec(id, ["flood", "1000000"], { id: "loud" });
+    expect([status, json.status]).toEqual([200, "error"]);
+    expect(json.error).toContain("could not be kept");
+    expect((await bed.exec(id, ["true"])).json.status).toBe("success");
   });
 
   test("a path for WebSockets says so to others", async () => {
