@@ -19,6 +19,8 @@ export interface ServerOptions {
   logger: Logger;
   /** How long running requests may take to end on shutdown. */
   drainMs: number;
+  /** How long a client that has its answer may go on sending what nobody reads. */
+  unreadMs?: number;
 }
 
 export interface RunningServer {
@@ -32,10 +34,12 @@ const HEADERS_TIMEOUT_MS = 15_000;
 /** How long a WebSocket client may take to answer that the server leaves. */
 const GOODBYE_MS = 2_000;
 const SWEEP_MS = 50;
+const UNREAD_MS = 30_000;
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const answer = getRequestListener(options.app.fetch);
   const server = createServer((request, response) => {
+    response.once("finish", () => cutIfUnread(request, options.unreadMs ?? UNREAD_MS));
     if (!options.intercept(request, response)) void answer(request, response);
   });
   server.headersTimeout = HEADERS_TIMEOUT_MS;
@@ -66,6 +70,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         options.upgrade.close(Math.min(options.drainMs, GOODBYE_MS));
       }),
   };
+}
+
+/** Not at once: a client that is cut off while it sends may never see its answer. */
+function cutIfUnread(request: IncomingMessage, ms: number): void {
+  if (request.complete) return;
+  setTimeout(() => {
+    if (!request.complete) request.socket.destroy();
+  }, ms).unref();
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
