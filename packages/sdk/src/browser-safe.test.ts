@@ -14,6 +14,8 @@ test("there are sources to look at", () => {
 
 test.each(sources)("%s needs nothing that a browser lacks", (_, text) => {
   expect(imports(text).filter((name) => !/^\.{1,2}\//.test(name) && name !== "zod")).toEqual([]);
+  // Of `crypto`, pages that came over plain HTTP have random values only.
+  expect(text).not.toMatch(/\bcrypto\.(?!getRandomValues\b)/);
   expect(text).not.toMatch(/\bBuffer\b|\brequire\(|\bNodeJS\.|\bsetImmediate\b|(?<![.?"\w])process\./);
 });
 

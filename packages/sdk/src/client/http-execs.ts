@@ -12,6 +12,7 @@ import { fromBase64 } from "./bytes.ts";
 import { followEvents } from "./follow-events.ts";
 import { type ExecStateReply, toExecInfo } from "./from-wire.ts";
 import { lostServer } from "./lost-server.ts";
+import { randomHex } from "./random-hex.ts";
 import { errorFromBody } from "./server-error.ts";
 import { serverEvents } from "./server-events.ts";
 import type { Transport } from "./transport.ts";
@@ -34,7 +35,7 @@ export class HttpExecs implements Execs {
       containerId: sandbox,
       command: request.argv,
       // An id of our own makes the request safe to send again; it is long, so that no other exec has it.
-      id: request.id ?? `exec_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`,
+      id: request.id ?? `exec_${randomHex(8)}`,
       background: true,
       timeout: request.timeoutMs,
       killGrace: request.killGraceMs,

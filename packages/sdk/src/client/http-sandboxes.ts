@@ -10,10 +10,12 @@ import {
 } from "../protocol/index.ts";
 import type { SandboxReply, TokenReply } from "../schemas/index.ts";
 import { toSandboxInfo } from "./from-wire.ts";
+import { randomHex } from "./random-hex.ts";
 import type { Transport } from "./transport.ts";
 
 const PATH = "/api/sandbox";
 const MAX_PAGE = 1000;
+const TOKEN_BYTES = 32;
 const one = (sandbox: string, verb = ""): string => `${PATH}/${encodeURIComponent(sandbox)}${verb}`;
 
 export class HttpSandboxes implements Sandboxes {
@@ -31,9 +33,9 @@ export class HttpSandboxes implements Sandboxes {
     if (id !== undefined) throw new AidoError("UNSUPPORTED", "A server chooses the ids of its sandboxes");
     options.onProgress?.(`Waiting for ${this.#transport.url}`);
     // The same key twice makes one sandbox, so that a broken connection can be tried again.
-    const headers = { "idempotency-key": crypto.randomUUID() };
+    const headers = { "idempotency-key": randomHex(16) };
     // A token that the server makes is in its first answer only, which a broken connection loses: this one is known here.
-    const token = body.token ?? (body.profile === "sidecar" ? randomToken() : undefined);
+    const token = body.token ?? (body.profile === "sidecar" ? randomHex(TOKEN_BYTES) : undefined);
     const reply = await this.#transport.json<SandboxReply>(PATH, {
       method: "POST",
       json: { ...body, token },
@@ -92,7 +94,7 @@ export class HttpSandboxes implements Sandboxes {
 
   async issueToken(sandbox: string, chosen?: string): Promise<SidecarAccess> {
     // Chosen here, so that asking again after a broken connection gives the same.
-    const json = { token: chosen ?? randomToken() };
+    const json = { token: chosen ?? randomHex(TOKEN_BYTES) };
     const call = { method: "POST" as const, json, repeatable: true };
     const reply = await this.#transport.json<TokenReply>(one(sandbox, "/token"), call);
     return { sandboxId: reply.containerId, sidecarUrl: reply.sidecarUrl, token: json.token };
@@ -122,10 +124,4 @@ export class HttpSandboxes implements Sandboxes {
     const call = { method: "POST" as const, json, slow: true, signal };
     return toSandboxInfo(await this.#transport.json<SandboxReply>(path, call));
   }
-}
-
-/** 32 random bytes, hex. */
-function randomToken(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(32));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
