@@ -59,8 +59,9 @@ export async function planRun(
     ...(task === undefined ? { steps: pendingSteps(spec) } : {}),
   };
   const plan = toPlan(row, spec, record);
-  await new RunOutputFiles(deps, layout, plan).clear();
+  // Written before anything of the run before goes: what a full disk does not let begin takes nothing away.
   await journal.writeRecord(record);
+  await new RunOutputFiles(deps, layout, plan).clear();
   return { plan, row, record };
 }
 

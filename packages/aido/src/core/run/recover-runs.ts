@@ -1,5 +1,5 @@
 import type { EndReason, RunRecord, SandboxInfo } from "@aido/sdk/protocol";
-import type { SandboxRecord } from "../store/store.ts";
+import type { RunRow, SandboxRecord } from "../store/store.ts";
 import { type CurrentTask, findCurrentTask } from "./current-task.ts";
 import { finishRun } from "./finish-run.ts";
 import type { RunDeps } from "./run-deps.ts";
@@ -20,12 +20,13 @@ export async function recoverRun(deps: RunDeps, journal: RunJournal, sandboxId: 
   const owner = journal.owner(sandboxId);
   if ((await owner.holder()) !== undefined || !(await owner.take())) return;
   try {
-    const row = await journal.row(sandboxId);
-    if (row === undefined) return;
-    if (row.status !== "running") {
-      return await journal.close(sandboxId, row.status, row.completedAt ?? deps.clock.now());
-    }
+    const known = await journal.row(sandboxId);
+    if (known === undefined) return;
     const record = await journal.record(sandboxId);
+    const row = known.status === "running" ? known : await openBegun(deps, journal, known, record);
+    if (row === undefined) {
+      return await journal.close(sandboxId, known.status, known.completedAt ?? deps.clock.now());
+    }
     const plan = toPlan(row, await journal.spec(sandboxId), record);
     // Asked first: it makes the record agree with what has become of the container.
     const sandbox = await deps.sandboxes.get(sandboxId);
@@ -39,6 +40,26 @@ export async function recoverRun(deps: RunDeps, journal: RunJournal, sandboxId: 
   } finally {
     await owner.release();
   }
+}
+
+/** A run that was written down and no more: what the one before had left is going already, so this one is told. */
+async function openBegun(
+  deps: RunDeps,
+  journal: RunJournal,
+  before: RunRow,
+  { status, task, startedAt, autoDestroy }: RunRecord,
+): Promise<RunRow | undefined> {
+  if (status !== "running" || startedAt === null) return undefined;
+  const row: RunRow = {
+    ...before,
+    status: "running",
+    task,
+    execId: `run-${deps.newId()}`,
+    autoDestroy,
+    startedAt: new Date(startedAt),
+    completedAt: undefined,
+  };
+  return (await journal.open(row, before.status)) ? row : undefined;
 }
 
 /** The sandbox may have ended since it was asked for, and have taken the task with it; at its deadline the task goes first. */

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { RunRecord, RunSpec, RunStatus, RunSummary } from "@aido/sdk/protocol";
 import type { RunRow } from "../store/store.ts";
 import type { RunDeps } from "./run-deps.ts";
-import { RUN_STATE_LABEL } from "./run-labels.ts";
+import { RUN_ACTIVE, RUN_STATE_LABEL } from "./run-labels.ts";
 import { RunLayout } from "./run-layout.ts";
 import { RunOwner } from "./run-owner.ts";
 import { writeJson } from "./write-atomically.ts";
@@ -56,7 +56,7 @@ export class RunJournal {
 
   /** Found by recovery from here on, whatever becomes of this process. */
   async open(row: RunRow, from: RunStatus, labels: Readonly<Record<string, string>> = {}): Promise<boolean> {
-    await this.mark(row.sandboxId, { ...labels, [RUN_STATE_LABEL]: "active" });
+    await this.mark(row.sandboxId, { ...labels, ...RUN_ACTIVE });
     return await this.#deps.store.runs.transition(row.sandboxId, from, "running", row);
   }
 

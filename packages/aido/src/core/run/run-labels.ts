@@ -6,5 +6,6 @@ export const READY = "run";
 export const SPEC_LABEL = "dev.aido.spec";
 /** `active` from before a run's first effect until all of it is recorded. */
 export const RUN_STATE_LABEL = "dev.aido.run";
+export const RUN_ACTIVE = { [RUN_STATE_LABEL]: "active" } as const;
 /** `yes` for sandboxes that no later task is put into. */
 export const IMPLICIT_LABEL = "dev.aido.implicit";

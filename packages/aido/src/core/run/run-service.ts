@@ -7,7 +7,7 @@ import { discardUnprepared, recoverRun } from "./recover-runs.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { RunFinder } from "./run-finder.ts";
 import { RunJournal } from "./run-journal.ts";
-import { PREPARING, RUN_LABEL, RUN_STATE_LABEL } from "./run-labels.ts";
+import { PREPARING, RUN_ACTIVE, RUN_LABEL } from "./run-labels.ts";
 import { readRunLogs } from "./run-logs.ts";
 import { startRun } from "./start-run.ts";
 
@@ -104,7 +104,7 @@ export class RunService implements Runs {
    */
   async recover(options: { adopt?: boolean } = {}): Promise<void> {
     const { sandboxes } = this.#deps.store;
-    for (const { id } of await sandboxes.list({ labels: { [RUN_STATE_LABEL]: "active" } })) {
+    for (const { id } of await sandboxes.list({ labels: RUN_ACTIVE })) {
       await this.#tolerate(id, async () => {
         if (options.adopt !== true || !(await this.#active.adopt(id))) await this.#recover(id);
       });

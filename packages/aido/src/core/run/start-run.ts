@@ -5,6 +5,7 @@ import type { SandboxRecord } from "../store/store.ts";
 import { beginRun, type PlannedRun, planRun, type RunParts, tellStarting } from "./begin-run.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { RunJournal } from "./run-journal.ts";
+import { RUN_ACTIVE } from "./run-labels.ts";
 import type { RunPlan } from "./run-plan.ts";
 
 /**
@@ -54,6 +55,8 @@ async function open(
     request,
     autoDestroy: request.autoDestroy ?? row.autoDestroy,
   };
+  // Before its record says that it runs: a process that dies in between leaves it for recovery to find.
+  await journal.mark(sandboxId, RUN_ACTIVE);
   const planned = await planRun(deps, journal, about, options);
   if (!(await journal.open(planned.row, row.status))) throw busy(sandboxId);
   await tellStarting(deps, planned.row, request);
