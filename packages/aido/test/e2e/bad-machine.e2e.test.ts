@@ -43,6 +43,24 @@ test.runIf(isRoot).each([
   await project.ok([...disk.args, "evidence", "verify"]);
 });
 
+test.runIf(isRoot)(
+  "on a disk that gets full files are whole or missing, and what is missing is told",
+  async () => {
+    const write = "head -c 3000100 /dev/zero > /outputs/big; echo small > /outputs/small";
+    await using project = await Project.make("local", { "t.sh": write, "in.bin": "x".repeat(5_000_100) });
+    await using disk = await smallDisk(project);
+    const outcome = await project.ok([...disk.args, "run", "--image", "host", "t.sh"]);
+    expect(outcome.stderr).toContain("1 output(s) were left out: big (no space left on the disk)");
+    await project.ok([...disk.args, "outputs", "--to", "copies"]);
+    expect(await readdir(project.path("copies"))).toEqual(["small"]);
+    await project.ok([...disk.args, "rm", "--all"]);
+    await project.write("sandbox.yaml", "name: x\nruntime: host\nttl: 1m\ninputs: [in.bin]\n");
+    const refused = await project.aido([...disk.args, "sandbox", "up"]);
+    expect(refused.stderr).toMatch(/No space left.*\nhint: /s);
+    expect(await project.json([...disk.args, "ls"])).toEqual([]);
+  },
+);
+
 test.runIf(isRoot)("on a disk that is full nothing is begun, and the error says so", async () => {
   await using project = await Project.make();
   await using disk = await smallDisk(project);

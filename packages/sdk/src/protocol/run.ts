@@ -85,6 +85,8 @@ export interface RunSummary {
   outputFiles: readonly string[];
   /** Declared outputs that the task did not write. */
   missingOutputs: readonly string[];
+  /** What the task left in /outputs and was not captured, the first of it with the reason; absent when all was. */
+  skippedOutputs?: { total: number; first: readonly { path: string; reason: string }[] };
   startedAt: string;
   completedAt: string;
   steps?: readonly StepRecord[];

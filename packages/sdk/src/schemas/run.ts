@@ -119,6 +119,12 @@ const summary = z.object({
   stderr: z.string(),
   outputFiles: z.array(z.string()),
   missingOutputs: z.array(z.string()),
+  skippedOutputs: z
+    .object({
+      total: z.number(),
+      first: z.array(z.object({ path: z.string(), reason: z.string() })),
+    })
+    .optional(),
   startedAt: z.string(),
   completedAt: z.string(),
   steps: z.array(stepReply).optional(),

@@ -153,6 +153,12 @@ async function report(context: CliContext, summary: RunSummary): Promise<void> {
     const missing = summary.missingOutputs.map(printable).join(", ");
     await note(context, `aido: The task did not write: ${missing}`);
   }
+  if (summary.skippedOutputs !== undefined) {
+    const { total, first } = summary.skippedOutputs;
+    const shown = first.slice(0, MAX_SHOWN).map(({ path, reason }) => printable(`${path} (${reason})`));
+    const left = total > shown.length ? ", …" : "";
+    await note(context, `aido: ${total} output(s) were left out: ${shown.join(", ")}${left}`);
+  }
   if (summary.outputFiles.length > 0) {
     const count = summary.outputFiles.length;
     const shown = summary.outputFiles.slice(0, MAX_SHOWN).map(printable).join(", ");

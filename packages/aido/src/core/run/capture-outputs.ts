@@ -140,7 +140,7 @@ class Capture {
     } catch (thrown) {
       const { code } = thrown as NodeJS.ErrnoException;
       if (code === undefined || this.#signal?.aborted) throw thrown;
-      this.#skip(place.path, code);
+      this.#skip(place.path, code === "ENOSPC" ? "no space left on the disk" : code);
     }
   }
 
@@ -176,7 +176,7 @@ class Capture {
       const chunk = buffer.subarray(0, bytesRead);
       hash?.update(chunk);
       if (!isSparse || !ZEROS.subarray(0, bytesRead).equals(chunk)) {
-        await target.write(chunk, 0, bytesRead, copied);
+        await writeAll(target, chunk, copied);
       }
       copied += bytesRead;
     }
@@ -187,6 +187,13 @@ class Capture {
   #skip(path: string, reason: string): void {
     this.#skippedTotal++;
     if (this.#skipped.length < MAX_NOTED) this.#skipped.push({ path, reason });
+  }
+}
+
+/** A disk that gets full takes the first part of a write without a word, and refuses the next one. */
+async function writeAll(target: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
+  for (let at = 0; at < chunk.length; ) {
+    at += (await target.write(chunk, at, chunk.length - at, position + at)).bytesWritten;
   }
 }
 

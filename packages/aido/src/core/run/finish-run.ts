@@ -82,10 +82,9 @@ async function capture(deps: RunDeps, journal: RunJournal, sandboxId: string): P
   } catch (thrown) {
     // How the task ended is worth more than its files: it is written down whatever becomes of them.
     deps.logger.error({ event: "run.capture", sandboxId, err: thrown }, "outputs could not be captured");
-    await deps.evidence.append(sandboxId, "run.error", {
-      error: `outputs could not be captured: ${String(thrown)}`,
-    });
-    return NOTHING;
+    const reason = String(thrown);
+    await deps.evidence.append(sandboxId, "run.error", { error: `outputs could not be captured: ${reason}` });
+    return { ...NOTHING, skipped: [{ path: ".", reason }], skippedTotal: 1 };
   }
 }
 
@@ -105,6 +104,9 @@ function toSummary(
     stderr: "outputs/stderr.log",
     outputFiles: captured.files,
     missingOutputs: missing,
+    ...(captured.skippedTotal === 0
+      ? {}
+      : { skippedOutputs: { total: captured.skippedTotal, first: captured.skipped } }),
     startedAt: plan.startedAt.toISOString(),
     completedAt: completedAt.toISOString(),
     ...(record.steps === undefined ? {} : { steps: record.steps }),

@@ -81,7 +81,7 @@ export class RunOutputFiles {
       try {
         for (const index of started) {
           const part = join(this.#layout.outputs, stepLog(index, this.#task(index).step ?? "", stream));
-          for await (const chunk of createReadStream(part)) await whole.write(chunk as Uint8Array);
+          for await (const chunk of createReadStream(part)) await whole.writeFile(chunk as Uint8Array);
         }
       } finally {
         await whole.close();

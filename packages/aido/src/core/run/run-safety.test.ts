@@ -70,6 +70,10 @@ test("S0-81 links in /outputs are left out, and the evidence says which", async 
     "link /outputs/passwd /etc/passwd\nlink /outputs/stdout.log /etc/hostname\nwrite /outputs/ok x\n";
   const summary = await host.run({ sandbox: id, task: fileOf("t.sh", script) });
   expect(summary.outputFiles).toEqual(["ok"]);
+  expect(summary.skippedOutputs).toMatchObject({
+    total: 2,
+    first: [{ path: "passwd", reason: "symlink" }, { reason: "symlink" }],
+  });
   const captured = (await host.events(id)).find((entry) => entry.event === "outputs.captured");
   expect(captured?.detail).toMatchObject({
     files: 1,

@@ -48,7 +48,7 @@ async function writeContent(path: string, file: RunFile, signal: AbortSignal | u
   try {
     for await (const chunk of file.content()) {
       signal?.throwIfAborted();
-      await target.write(chunk);
+      await target.writeFile(chunk);
     }
   } finally {
     await target.close();
