@@ -42,6 +42,36 @@ test("a hostile tree stays inside the target: pipes and links that lead out are 
   for (const name of ["abs", "rel", "up"]) expect(outcome.stderr).toContain(name);
 });
 
+test("names that are no UTF-8 are left out and told, both ways", async () => {
+  await using project = await Project.make("local", { "tree/fine": "f" });
+  for (const byte of [0xfe, 0xff]) {
+    await writeFile(Buffer.from([...Buffer.from(`${project.path("tree")}/a`), byte]), "odd");
+  }
+  const id = await project.create();
+  const into = await project.ok(["cp", "tree", `${id}:/tmp/tree`]);
+  expect(into.stderr.match(/was left out: its name is not UTF-8/g)).toHaveLength(2);
+  await project.ok([
+    "exec",
+    id,
+    "sh",
+    "-c",
+    `cd /tmp/tree && touch "$(printf 'a\\376')" "$(printf 'a\\377')"`,
+  ]);
+  const out = await project.ok(["cp", `${id}:/tmp/tree`, "back"]);
+  expect(out.stderr.match(/was left out: its name is not UTF-8/g)).toHaveLength(2);
+  expect(await readdir(project.path("back"))).toEqual(["fine"]);
+});
+
+test("a link that is named itself is copied as what it leads to", async () => {
+  await using project = await Project.make("local", { "tree/file": "f" });
+  await symlink("tree/file", project.path("link"));
+  await symlink("tree", project.path("linked"));
+  const id = await project.create();
+  await project.ok(["cp", "link", `${id}:/tmp/`]);
+  await project.ok(["cp", "linked", `${id}:/tmp/`]);
+  expect((await project.ok(["exec", id, "cat", "/tmp/link", "/tmp/linked/file"])).stdout).toBe("ff");
+});
+
 test("cp does not write through a link that is in the way", async () => {
   await using project = await Project.make("local", { victim: "mine" });
   const id = await project.create();

@@ -39,6 +39,8 @@ export async function extractTar(archive: AsyncIterable<Uint8Array>, root: strin
 }
 
 function reasonToSkip(entry: TarEntry, components: readonly string[]): string | undefined {
+  // As text, two names that differ would be one.
+  if (!entry.isText) return "its name is not UTF-8";
   if (entry.type === "hardlink") return "it is a hard link";
   if (entry.type === "other") return "it is neither a file nor a directory nor a link";
   if (components.length === 0) return entry.type === "directory" ? undefined : "it has no name";

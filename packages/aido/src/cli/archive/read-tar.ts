@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { AidoError } from "@aido/sdk/protocol";
 import { ByteReader } from "./byte-reader.ts";
 import { TAR_BLOCK, type TarEntry } from "./tar-entry.ts";
@@ -15,7 +16,7 @@ const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
 /** The entries of a ustar archive with pax headers, one at a time. Anything malformed ends it with an error. */
 export async function* readTar(archive: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
   const reader = new ByteReader(archive);
-  let pax = new Map<string, string>();
+  let pax = new Map<string, Buffer>();
   try {
     for (;;) {
       const block = await reader.read(TAR_BLOCK);
@@ -42,7 +43,11 @@ export async function* readTar(archive: AsyncIterable<Uint8Array>): AsyncGenerat
   }
 }
 
-type Header = Omit<TarEntry, "body">;
+interface Header extends Omit<TarEntry, "body" | "isText" | "name" | "target"> {
+  flag: string;
+  name: Buffer;
+  target: Buffer;
+}
 
 class Body implements AsyncIterable<Uint8Array> {
   readonly #reader: ByteReader;
@@ -66,17 +71,17 @@ class Body implements AsyncIterable<Uint8Array> {
   }
 }
 
-function readHeader(block: Uint8Array): Header & { flag: string } {
+function readHeader(block: Uint8Array): Header {
   const bytes = Buffer.from(block.buffer, block.byteOffset, block.length);
   let sum = 0;
   for (const [index, byte] of bytes.entries()) sum += index >= 148 && index < 156 ? 32 : byte;
   if (sum !== number(bytes, 148, 8)) throw broken("a header's checksum is wrong");
-  const prefix = bytes.toString("latin1", 257, 262) === "ustar" ? text(bytes, 345, 155) : "";
+  const hasPrefix = bytes.toString("latin1", 257, 262) === "ustar" && bytes[345] !== 0;
   const name = text(bytes, 0, 100);
   const flag = String.fromCharCode(bytes[156] ?? 0);
   return {
     flag,
-    name: prefix === "" ? name : `${prefix}/${name}`,
+    name: hasPrefix ? Buffer.concat([text(bytes, 345, 155), Buffer.from("/"), name]) : name,
     type: TYPES[flag] ?? "other",
     mode: number(bytes, 100, 8),
     size: number(bytes, 124, 12),
@@ -85,9 +90,9 @@ function readHeader(block: Uint8Array): Header & { flag: string } {
   };
 }
 
-function text(bytes: Buffer, start: number, length: number): string {
+function text(bytes: Buffer, start: number, length: number): Buffer {
   const end = bytes.indexOf(0, start);
-  return bytes.toString("utf8", start, end < 0 || end > start + length ? start + length : end);
+  return bytes.subarray(start, end < 0 || end > start + length ? start + length : end);
 }
 
 function number(bytes: Buffer, start: number, length: number): number {
@@ -107,8 +112,8 @@ async function readExtension(reader: ByteReader, size: number): Promise<Buffer> 
   return Buffer.from(content);
 }
 
-function readPax(content: Buffer): Map<string, string> {
-  const records = new Map<string, string>();
+function readPax(content: Buffer): Map<string, Buffer> {
+  const records = new Map<string, Buffer>();
   for (let at = 0; at < content.length; ) {
     const space = content.indexOf(32, at);
     const digits = space < 0 ? "" : content.toString("latin1", at, space);
@@ -118,24 +123,24 @@ function readPax(content: Buffer): Map<string, string> {
     if (end > content.length || equals < 0 || equals >= end || content[end - 1] !== 10) {
       throw broken("an extended header is malformed");
     }
-    records.set(content.toString("utf8", space + 1, equals), content.toString("utf8", equals + 1, end - 1));
+    records.set(content.toString("utf8", space + 1, equals), content.subarray(equals + 1, end - 1));
     at = end;
   }
   return records;
 }
 
-function withPax(
-  { flag: _, ...header }: Header & { flag: string },
-  pax: ReadonlyMap<string, string>,
-): Header {
-  const size = pax.get("size");
-  const time = pax.get("mtime");
+function withPax({ flag: _, ...header }: Header, pax: ReadonlyMap<string, Buffer>): Omit<TarEntry, "body"> {
+  const size = pax.get("size")?.toString("latin1");
+  const time = pax.get("mtime")?.toString("latin1");
+  const name = pax.get("path") ?? header.name;
+  const target = pax.get("linkpath") ?? header.target;
   if (size !== undefined && !/^\d{1,15}$/.test(size)) throw broken("a size is none");
   if (time !== undefined && !/^-?\d{1,12}(\.\d*)?$/.test(time)) throw broken("a time is none");
   return {
     ...header,
-    name: pax.get("path") ?? header.name,
-    target: pax.get("linkpath") ?? header.target,
+    name: name.toString("utf8"),
+    target: target.toString("utf8"),
+    isText: isUtf8(name) && isUtf8(target),
     size: size === undefined ? header.size : Number(size),
     modifiedAt: time === undefined ? header.modifiedAt : new Date(Number(time) * 1000),
   };

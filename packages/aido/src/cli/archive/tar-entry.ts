@@ -1,6 +1,8 @@
 /** What an archive says of one entry. Nothing of it is trusted: names are checked where they are used. */
 export interface TarEntry {
   name: string;
+  /** False when its name or target is not UTF-8, so that the text here is not what the archive says. */
+  isText: boolean;
   type: "file" | "directory" | "symlink" | "hardlink" | "other";
   size: number;
   mode: number;

@@ -1,4 +1,5 @@
-import { stat } from "node:fs/promises";
+import { constants, type Stats } from "node:fs";
+import { access, realpath, stat } from "node:fs/promises";
 import { basename, posix, resolve } from "node:path";
 import type { Aido } from "@aido/sdk";
 import { AidoError, type FileInfo, isAidoError } from "@aido/sdk/protocol";
@@ -18,7 +19,7 @@ export interface CopyRequest {
 export async function copyIn(aido: Aido, request: CopyRequest): Promise<Copied> {
   const { sandbox, from, to } = request;
   const source = resolve(request.cwd, from);
-  const info = await stat(source).catch((cause: unknown) => {
+  const info = await readable(source).catch((cause: unknown) => {
     throw new AidoError("FILE_NOT_FOUND", `${from} cannot be read`, {
       hint: "Check the path; nothing was copied.",
       details: { path: from },
@@ -36,8 +37,13 @@ export async function copyIn(aido: Aido, request: CopyRequest): Promise<Copied> 
       hint: "Only files and directories can be copied.",
     });
   }
-  await aido.files.write(sandbox, target, readFile(source), { mode: info.mode & 0o777 });
+  await aido.files.write(sandbox, target, readFile(await realpath(source)), { mode: info.mode & 0o777 });
   return { files: 1, bytes: info.size, target: `${sandbox}:${target}`, skipped: [] };
+}
+
+async function readable(path: string): Promise<Stats> {
+  await access(path, constants.R_OK);
+  return stat(path);
 }
 
 async function copyDirectory(
