@@ -7,7 +7,7 @@ import { EXIT } from "./commands/exit-code.ts";
 import type { CliContext, GlobalOptions } from "./context.ts";
 import { isBrokenPipe } from "./output/byte-sink.ts";
 import { FdSink } from "./output/fd-sink.ts";
-import { printError } from "./output/print-error.ts";
+import { type ErrorOutput, printError } from "./output/print-error.ts";
 import { ProgressLine, type ProgressMode } from "./output/progress-line.ts";
 import { ProcessKeyboard } from "./process-keyboard.ts";
 import { ProcessSignals } from "./process-signals.ts";
@@ -40,9 +40,10 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
       );
     });
   }
+  const cwd = await currentDirectory(process, { stdout, stderr });
   let opened: Promise<Aido> | undefined;
   const makeContext = async (given: GlobalOptions): Promise<CliContext> => {
-    const config = await loadConfig(given, { env: invocation.env, cwd: process.cwd() });
+    const config = await loadConfig(given, { env: invocation.env, cwd });
     const globals = { ...given, json: given.json || config.asksForJson };
     const progress = new ProgressLine(stderr, progressMode(globals, stderr.isTerminal));
     const backupOf = (command: string, file: string) => {
@@ -58,7 +59,7 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
       progress,
       signals,
       env: invocation.env,
-      cwd: process.cwd(),
+      cwd,
       version: invocation.version,
       now: () => new Date(),
       open: (options) => {
@@ -88,7 +89,7 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
         // A server says what it does; a command line is silent unless something is wrong.
         const serving = load({
           env: { AIDO_LOG_LEVEL: "info", ...invocation.env },
-          cwd: process.cwd(),
+          cwd,
           configPath: given.config,
           flags: {
             driver: given.driver,
@@ -153,6 +154,23 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
   await (await opened?.catch(() => undefined))?.close();
   // Everything was written and closed; a terminal or a pipe on standard input must not hold the process.
   process.exit(code);
+}
+
+/** It may have been removed beneath this process, and nothing can be said of files then. */
+async function currentDirectory(
+  process: NodeJS.Process,
+  output: Pick<ErrorOutput, "stdout" | "stderr">,
+): Promise<string> {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    const gone = new AidoError("FILE_NOT_FOUND", "The current directory is gone", {
+      hint: "Go to one that is there, for example with `cd`.",
+      cause,
+    });
+    await printError(gone, { ...output, json: false, verbose: false });
+    return process.exit(EXIT.aidoFailed);
+  }
 }
 
 function localOnly(command: string, server: string): AidoError {

@@ -114,3 +114,17 @@ test("links that lead in a circle end", async () => {
   expect(await project.paths("**/*.txt")).toEqual(["a/b.txt"]);
   await expect(project.paths("loop")).rejects.toMatchObject({ code: "INPUT_NOT_FOUND" });
 });
+
+test("S0-35 a file that a pattern matches and whose name is not UTF-8 is refused, not passed over", async () => {
+  await using project = await makeProject(["data/a.csv", "b.txt"]);
+  const odd = Buffer.concat([
+    Buffer.from(`${project.project}/data/x`),
+    Buffer.from([0xff]),
+    Buffer.from(".csv"),
+  ]);
+  await writeFile(odd, "x");
+  expect(await project.paths("**/*.txt", "data/a*")).toEqual(["b.txt", "data/a.csv"]);
+  for (const pattern of ["data", "data/*.csv", "**/*.csv"]) {
+    await expect(project.paths(pattern)).rejects.toMatchObject({ code: "INVALID_PATH" });
+  }
+});

@@ -1,4 +1,5 @@
-import { constants, type Dirent } from "node:fs";
+import { isUtf8 } from "node:buffer";
+import { constants } from "node:fs";
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import type { RunFile } from "@aido/sdk";
@@ -85,6 +86,11 @@ class InputWalk {
     for (const entry of await this.#list(path)) {
       if (isSkipped(entry)) continue;
       const child = join(path, entry.name);
+      if (!entry.isText) {
+        if (segment.kind === "any" ? entry.isDirectory() : segmentFits(segment, entry.name))
+          throw notText(child);
+        continue;
+      }
       if (segment.kind === "any") {
         // Links are not followed here: a link to a parent would never end.
         if (entry.isDirectory()) await this.#directory(child, segments);
@@ -120,9 +126,16 @@ class InputWalk {
     });
   }
 
-  async #list(path: string): Promise<readonly Dirent[]> {
-    const entries = await readdir(join(this.#root, path), { withFileTypes: true }).catch(missingAsUndefined);
-    return (entries ?? []).sort((a, b) => (a.name < b.name ? -1 : 1));
+  async #list(path: string): Promise<readonly Entry[]> {
+    const options = { withFileTypes: true, encoding: "buffer" } as const;
+    const entries = (await readdir(join(this.#root, path), options).catch(missingAsUndefined)) ?? [];
+    return entries
+      .map((entry) => ({
+        name: entry.name.toString(),
+        isText: isUtf8(entry.name),
+        isDirectory: () => entry.isDirectory(),
+      }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   #leaves(path: string): AidoError {
@@ -133,7 +146,21 @@ class InputWalk {
   }
 }
 
-function isSkipped(entry: Dirent): boolean {
+interface Entry {
+  name: string;
+  /** False for a name that is not UTF-8, which the text does not say. */
+  isText: boolean;
+  isDirectory(): boolean;
+}
+
+function notText(path: string): AidoError {
+  return new AidoError("INVALID_PATH", `The input ${JSON.stringify(path)} has a name that is not UTF-8`, {
+    hint: "Rename it, or write a pattern that does not match it.",
+    details: { path },
+  });
+}
+
+function isSkipped(entry: Entry): boolean {
   return (entry.isDirectory() && entry.name.startsWith(".")) || entry.name === "node_modules";
 }
 

@@ -1,5 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdir, readdir } from "node:fs/promises";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { MAIN } from "./aido-process.ts";
 import { Project } from "./project.ts";
 
 const spec = (...lines: string[]) => ["name: demo", "runtime: bash", ...lines].join("\n");
@@ -104,3 +107,24 @@ async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
 }
+
+test("an output whose name is not UTF-8 does not keep the others from being copied", async () => {
+  await using project = await Project.make("local", {
+    "t.sh": "cd /outputs; echo fine > fine; echo odd > \"$(printf 'a\\377')\"",
+  });
+  await project.ok(["run", "--image", "host", "t.sh"]);
+  const { stderr } = await project.ok(["outputs", "--to", "copies"]);
+  expect(stderr).toMatch(/left out: its name is not UTF-8/);
+  expect(await readdir(project.path("copies"))).toEqual(["fine"]);
+});
+
+test("a current directory that was removed is told as that", async () => {
+  await using project = await Project.make();
+  const command = `mkdir gone && cd gone && rmdir ../gone && exec "$0" "$1" ls`;
+  const { execPath } = process;
+  const failed = promisify(execFile)("sh", ["-c", command, execPath, MAIN], { cwd: project.directory });
+  await expect(failed).rejects.toMatchObject({
+    code: 125,
+    stderr: expect.stringMatching(/^aido: The current directory is gone\nhint: .*\n$/m),
+  });
+});
