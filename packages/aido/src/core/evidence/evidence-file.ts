@@ -12,7 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import type { EvidenceEntry } from "@aido/sdk/protocol";
+import { AidoError, type EvidenceEntry, isAidoError } from "@aido/sdk/protocol";
 import type { DataDir } from "../data-dir.ts";
 import type { EvidenceHead } from "../store/store.ts";
 import { GENESIS, hashOf, parseLine, toLine } from "./evidence-line.ts";
@@ -20,7 +20,35 @@ import { GENESIS, hashOf, parseLine, toLine } from "./evidence-line.ts";
 /** What happened, not yet tied to what happened before. */
 export type UnchainedEntry = Omit<EvidenceEntry, "seq" | "prev" | "hash">;
 
-const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
+const WRITING = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
+/** More than a process that died can have left; beyond that nothing of the end is taken for its own. */
+const MAX_TAIL_BYTES = 64 * 1024 ** 2;
+
+/** Of a pipe nothing is waited for, and no link is followed. Raises EVIDENCE_BROKEN for what is no file. */
+export function openLog(sandboxId: string, path: string, flags: number): number {
+  let file: number;
+  try {
+    file = openSync(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600);
+  } catch (thrown) {
+    const { code = "" } = thrown as NodeJS.ErrnoException;
+    throw ["ELOOP", "EISDIR", "ENXIO"].includes(code) ? replaced(sandboxId, path, thrown) : thrown;
+  }
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw replaced(sandboxId, path);
+}
+
+function replaced(sandboxId: string, path: string, cause?: unknown): AidoError {
+  return new AidoError(
+    "EVIDENCE_BROKEN",
+    `The evidence of sandbox ${sandboxId} was replaced by what is no file`,
+    {
+      hint: `Look at ${path}: nothing of aido's own puts it there.`,
+      details: { id: sandboxId, path },
+      cause,
+    },
+  );
+}
 
 /**
  * One sandbox's log. Everything here is synchronous, because it runs while the store keeps every other writer out.
@@ -50,7 +78,7 @@ export class EvidenceFile {
   append(head: EvidenceHead | undefined, entries: readonly UnchainedEntry[]): EvidenceHead {
     const path = this.path;
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    const file = openSync(path, FLAGS, 0o600);
+    const file = openLog(this.#sandboxId, path, WRITING);
     try {
       let { seq, hash } = recover(file, head ?? { seq: 0, hash: GENESIS, bytes: 0 });
       let lines = "";
@@ -70,7 +98,7 @@ export class EvidenceFile {
   /** Takes over what a process that died left at the end of the log. */
   settle(head: EvidenceHead | undefined): EvidenceHead | undefined {
     if (head === undefined || !existsSync(this.path)) return undefined;
-    const file = openSync(this.path, FLAGS, 0o600);
+    const file = openLog(this.#sandboxId, this.path, WRITING);
     try {
       return recover(file, head);
     } finally {
@@ -82,13 +110,24 @@ export class EvidenceFile {
     const from = this.#dataDir.eventsLog(this.#sandboxId);
     if (!existsSync(from) || existsSync(this.archived)) return;
     mkdirSync(this.#dataDir.evidence, { recursive: true, mode: 0o700 });
-    const file = openSync(from, constants.O_RDONLY | constants.O_NOFOLLOW);
+    this.#sync(from);
+    renameSync(from, this.archived);
+  }
+
+  /** What was put in its place is kept for whoever verifies, and keeps no sandbox from being destroyed. */
+  #sync(path: string): void {
+    let file: number;
+    try {
+      file = openLog(this.#sandboxId, path, constants.O_RDONLY);
+    } catch (thrown) {
+      if (isAidoError(thrown, "EVIDENCE_BROKEN")) return;
+      throw thrown;
+    }
     try {
       fsyncSync(file);
     } finally {
       closeSync(file);
     }
-    renameSync(from, this.archived);
   }
 }
 
@@ -99,10 +138,11 @@ export class EvidenceFile {
 function recover(file: number, head: EvidenceHead): EvidenceHead {
   const { size } = fstatSync(file);
   if (size <= head.bytes) return head;
-  const tail = Buffer.alloc(size - head.bytes);
+  const isWhole = size - head.bytes <= MAX_TAIL_BYTES;
+  const tail = Buffer.alloc(isWhole ? size - head.bytes : MAX_TAIL_BYTES);
   readSync(file, tail, 0, tail.length, head.bytes);
   const wholeBytes = tail.lastIndexOf(0x0a) + 1;
-  if (wholeBytes < tail.length) ftruncateSync(file, head.bytes + wholeBytes);
+  if (isWhole && wholeBytes < tail.length) ftruncateSync(file, head.bytes + wholeBytes);
   let end = head;
   for (const line of tail.subarray(0, wholeBytes).toString("utf8").split("\n")) {
     const entry = parseLine(line);

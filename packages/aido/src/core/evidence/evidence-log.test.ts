@@ -1,10 +1,13 @@
+import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -187,6 +190,36 @@ describe("evidence", () => {
     expect(readFileSync(join(fixture.dataDir.evidence, "box.log"), "utf8").split("\n")).toHaveLength(4);
     expect(await fixture.verdict()).toMatchObject({ ok: true, entries: 3 });
     expect((await readAll(fixture.log)).map((entry) => entry.event)).toEqual(["event-1", "event-2", "late"]);
+  });
+
+  test.each(["link", "directory", "pipe"])(
+    "that was replaced by a %s is told as that, beside the others, and is kept",
+    async (kind) => {
+      using fixture = await filled(2);
+      mkdirSync(fixture.dataDir.sandbox("two"), { recursive: true });
+      await fixture.log.append("two", "x");
+      rmSync(fixture.file);
+      if (kind === "link") symlinkSync("/etc/passwd", fixture.file);
+      else if (kind === "directory") mkdirSync(fixture.file);
+      else execFileSync("mkfifo", [fixture.file]);
+      const problem = { line: 1, problem: "unreadable", message: expect.stringContaining("is no file") };
+      expect(await fixture.log.verify()).toMatchObject([
+        { sandboxId: "box", ok: false, problems: [problem] },
+        { sandboxId: "two", ok: true },
+      ]);
+      await expect(readAll(fixture.log)).rejects.toMatchObject({ code: "EVIDENCE_BROKEN" });
+      await fixture.log.archive("box");
+      expect(existsSync(fixture.file)).toBe(false);
+      expect(await fixture.verdict()).toMatchObject({ ok: false });
+    },
+  );
+
+  test("with a line of any length is verified", async () => {
+    using fixture = await filled(2);
+    truncateSync(fixture.file, 200 * 1024 ** 2);
+    appendFileSync(fixture.file, "\nplanted\n");
+    const problems = (await fixture.verdict()).problems.map(({ line, problem }) => `${line} ${problem}`);
+    expect(problems).toEqual(["3 unreadable", "4 unreadable"]);
   });
 
   test("of every sandbox is verified when none is named", async () => {

@@ -1,13 +1,18 @@
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { constants, createReadStream } from "node:fs";
 import type { Evidence } from "@aido/sdk";
-import { AidoError, type EvidenceEntry, type EvidenceVerdict, toAidoError } from "@aido/sdk/protocol";
+import {
+  AidoError,
+  type EvidenceEntry,
+  type EvidenceVerdict,
+  isAidoError,
+  toAidoError,
+} from "@aido/sdk/protocol";
 import type { Clock } from "../clock.ts";
 import type { DataDir } from "../data-dir.ts";
 import type { Logger } from "../logger.ts";
 import type { EvidenceHeads } from "../store/store.ts";
 import type { EvidenceArchive } from "./evidence-archive.ts";
-import { EvidenceFile, type UnchainedEntry } from "./evidence-file.ts";
+import { EvidenceFile, openLog, type UnchainedEntry } from "./evidence-file.ts";
 import { canonical, parseLine } from "./evidence-line.ts";
 import type { EvidenceSink } from "./evidence-sink.ts";
 import { type Unwritten, UnwrittenEntries } from "./unwritten-entries.ts";
@@ -15,6 +20,8 @@ import { verifyEvidence } from "./verify-evidence.ts";
 
 const SOON_MS = 20;
 const RETRY_MS = 5_000;
+/** Many times the longest entry. A longer line is read as an empty one, which is none either. */
+const MAX_LINE_BYTES = 64 * 1024 ** 2;
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 
 export interface EvidenceLogOptions {
@@ -95,12 +102,22 @@ export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
     const verdicts: EvidenceVerdict[] = [];
     for (const id of ids) {
       if ((await heads.get(id)) === undefined) throw noEvidence(id);
-      await heads.advance(id, (known) => this.#file(id).settle(known));
-      const head = await heads.get(id);
-      const verdict = await verifyEvidence(id, this.#lines(id), head);
-      verdicts.push(withUnwritten(verdict, this.#unwritten.count(id)));
+      verdicts.push(withUnwritten(await this.#verdict(id), this.#unwritten.count(id)));
     }
     return verdicts;
+  }
+
+  async #verdict(sandboxId: string): Promise<EvidenceVerdict> {
+    const { heads } = this.#options;
+    try {
+      await heads.advance(sandboxId, (known) => this.#file(sandboxId).settle(known));
+      return await verifyEvidence(sandboxId, this.#lines(sandboxId), await heads.get(sandboxId));
+    } catch (thrown) {
+      // One that cannot be read is no reason to be silent about the others.
+      if (!isAidoError(thrown, "EVIDENCE_BROKEN")) throw thrown;
+      const problem = { line: 1, problem: "unreadable", message: thrown.message } as const;
+      return { sandboxId, entries: 0, ok: false, problems: [problem] };
+    }
   }
 
   #wait(
@@ -152,19 +169,14 @@ export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
   /** Nothing when the file is gone: that its entries are missing is the verifier's to say. */
   async *#lines(sandboxId: string): AsyncIterable<string> {
     if ((await this.#options.heads.get(sandboxId)) === undefined) throw noEvidence(sandboxId);
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW;
-    let file: Awaited<ReturnType<typeof open>>;
+    let fd: number;
     try {
-      file = await open(this.#file(sandboxId).path, flags);
+      fd = openLog(sandboxId, this.#file(sandboxId).path, constants.O_RDONLY);
     } catch (thrown) {
       if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return;
       throw thrown;
     }
-    try {
-      yield* splitLines(file.createReadStream({ autoClose: false }));
-    } finally {
-      await file.close();
-    }
+    yield* splitLines(createReadStream("", { fd }));
   }
 
   #file(sandboxId: string): EvidenceFile {
@@ -175,15 +187,29 @@ export class EvidenceLog implements Evidence, EvidenceSink, EvidenceArchive {
 
 /** At line feeds only: an entry's text may hold every other character that some readers break lines at. */
 async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncIterable<string> {
-  let rest = Buffer.alloc(0);
+  let parts: Buffer[] = [];
+  let size = 0;
+  const keep = (part: Buffer) => {
+    size += part.length;
+    if (size <= MAX_LINE_BYTES) parts.push(part);
+    else parts = [];
+  };
+  const take = () => {
+    const line = Buffer.concat(parts).toString("utf8");
+    parts = [];
+    size = 0;
+    return line;
+  };
   for await (const chunk of chunks) {
-    rest = Buffer.concat([rest, chunk]);
-    for (let end = rest.indexOf(0x0a); end >= 0; end = rest.indexOf(0x0a)) {
-      yield rest.subarray(0, end).toString("utf8");
-      rest = rest.subarray(end + 1);
+    let at = 0;
+    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, at)) {
+      keep(chunk.subarray(at, end));
+      at = end + 1;
+      yield take();
     }
+    keep(chunk.subarray(at));
   }
-  if (rest.length > 0) yield rest.toString("utf8");
+  if (size > 0) yield take();
 }
 
 /** What is in this process alone is no part of the record yet. */
