@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import type { ReadStream } from "node:tty";
 import type { Keyboard } from "./context.ts";
 
@@ -34,6 +35,21 @@ export class ProcessKeyboard implements Keyboard {
 
   setRawMode(raw: boolean): void {
     const stream = this.#open();
-    if (stream.isTTY && !stream.destroyed) stream.setRawMode(raw);
+    if (!stream.isTTY || stream.destroyed) return;
+    stream.setRawMode(raw);
+    if (raw) passOutput();
   }
+}
+
+/**
+ * Node's raw mode still has the terminal put a carriage return before each line feed. The sandbox's own terminal has
+ * done that where it was wanted; a program that moves down by a line feed would find itself at the left edge. Leaving
+ * raw mode puts this back as well. Without stty it stays as it is.
+ */
+function passOutput(): void {
+  spawnSync("stty", ["-opost"], {
+    stdio: ["inherit", "ignore", "ignore"],
+    timeout: 1_000,
+    killSignal: "SIGKILL",
+  });
 }

@@ -40,6 +40,19 @@ test("exec -t runs one command on a terminal", async () => {
   expect(outcome).toMatchObject({ failure: null, code: 3, restored: true });
 });
 
+test("what a command writes reaches the terminal as it is, line feeds too", async () => {
+  await using project = await Project.make();
+  const id = await project.create();
+  const command = "stty -opost; printf 'left\\ndown\\r\\nend'";
+  const outcome = await onTerminal(
+    project,
+    ["exec", "-it", id, "--", "sh", "-c", command],
+    [{ expect: "end" }],
+  );
+  expect(outcome).toMatchObject({ failure: null, code: 0, restored: true });
+  expect(outcome.output).toContain("left\ndown\r\nend");
+});
+
 test.each(["SIGTERM", "SIGHUP"] as const)("the terminal is put back when %s ends aido", async (signal) => {
   await using project = await Project.make();
   const id = await project.create();

@@ -38,5 +38,8 @@ test("bash offers sandboxes where one is expected", async () => {
 test("zsh and fish get a script too, an unknown shell a refusal", async () => {
   expect(await script("zsh")).toContain("bashcompinit");
   expect(await script("fish")).toContain("complete -c aido");
+  // Files would drown them.
+  const sandboxes = (await script("fish")).split("\n").filter((line) => line.includes("aido ls --quiet"));
+  for (const line of sandboxes) expect(line).toContain("complete -c aido -f -n");
   await expect(script("tcsh")).rejects.toMatchObject({ hint: expect.stringContaining("fish") });
 });

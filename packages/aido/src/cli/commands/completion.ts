@@ -85,7 +85,7 @@ function fish(all: readonly Node[]): string {
         : `complete -c aido -f -n '${when}' -a ${quote(name)} -d ${quote(about)}`,
     );
     return sandbox
-      ? [...entries, `complete -c aido -n '${when}' -a '(aido ls --quiet 2>/dev/null)'`]
+      ? [...entries, `complete -c aido -f -n '${when}' -a '(aido ls --quiet 2>/dev/null)'`]
       : entries;
   });
   return `# fish completion for aido; load it with: aido completion fish | source\n${lines.join("\n")}\n`;
