@@ -18,6 +18,8 @@ export default defineConfig({
       project("unit", ["packages/*/src/**/*.test.ts"], {
         exclude: ["**/node_modules/**", "**/dist/**", ...REAL.map((name) => `**/*.${name}.test.ts`)],
         testTimeout: 20_000,
+        // Their files share one process: starting one for each, which loads the same sources, takes longer than most tests.
+        isolate: false,
       }),
       ...REAL.map((name) =>
         project(
