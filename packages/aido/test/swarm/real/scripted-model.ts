@@ -75,3 +75,14 @@ export class Gate {
     this.#open();
   }
 }
+
+/** Each story writes a file of its name; one of them waits at the gate. */
+export function writing(isHeld: (asked: Asked) => boolean, gate: Gate) {
+  return async (asked: Asked): Promise<Step> => {
+    const { story, step } = asked;
+    if (step === 0)
+      return { tool: "Bash", input: { command: `echo ${story} >> ${story}.txt`, description: "Write" } };
+    if (isHeld(asked)) await gate.pass();
+    return { text: `${story} is done.` };
+  };
+}
