@@ -8,7 +8,8 @@ test("dockerode is loaded without the SSH and gRPC stacks, which load when they 
     Object.keys(require.cache).some((path) => path.includes(`/node_modules/${name}/`));
   // What other tests of this process have loaded.
   for (const path of Object.keys(require.cache)) {
-    if (/\/node_modules\/(dockerode|docker-modem|ssh2|@grpc\/grpc-js)\//.test(path)) delete require.cache[path];
+    if (/\/node_modules\/(dockerode|docker-modem|ssh2|@grpc\/grpc-js)\//.test(path))
+      delete require.cache[path];
   }
   const Docker = loadDockerode();
   expect(new Docker({ socketPath: "/nowhere" })).toHaveProperty("createContainer");
