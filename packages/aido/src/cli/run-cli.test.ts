@@ -24,7 +24,7 @@ test("help is on stdout with exit code 0, for the program and for a command", as
   expect(await cli(["--help"])).toMatchObject({
     code: 0,
     stderr: "",
-    stdout: expect.stringContaining("Commands:"),
+    stdout: expect.stringContaining("About aido:"),
   });
   expect(await cli(["run", "--help"])).toMatchObject({
     code: 0,
@@ -41,7 +41,11 @@ test("the version is printed wherever it is asked for", async () => {
 });
 
 test("nothing at all is a usage error that shows the help on stderr", async () => {
-  expect(await cli([])).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("Commands:") });
+  expect(await cli([])).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringContaining("About aido:"),
+  });
 });
 
 test("an unknown command exits with 2 and the nearest one is suggested", async () => {

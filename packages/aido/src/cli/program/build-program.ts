@@ -20,8 +20,40 @@ import { declareSwarmTaskCommands } from "./swarm-task-commands.ts";
 import { declareWorkflowCommands } from "./workflow-commands.ts";
 import { declareWorkspaceCommands } from "./workspace-commands.ts";
 
+type Declare = (program: Command, act: Act) => void;
+
+/** What \`aido --help\` shows, in this order. */
+const GROUPS: readonly [heading: string, declarations: readonly Declare[]][] = [
+  ["Run a file", [declareRunCommands]],
+  ["Sandboxes that stay", [declareSandboxCommands]],
+  [
+    "In a sandbox",
+    [
+      declareExecCommands,
+      declareAgentCommands,
+      declareHistoryCommands,
+      declareWorkspaceCommands,
+      declareSnapshotCommands,
+    ],
+  ],
+  ["Many at once, and later", [declareJobCommands, declareWorkflowCommands]],
+  ["Images and access", [declareImageCommands, declareSshCommands]],
+  [
+    "Swarms of coding agents",
+    [
+      declareSwarmGroup,
+      declareSwarmCommands,
+      declareSwarmTaskCommands,
+      declareBuildImageCommand,
+      declareSandboxManagerCommands,
+    ],
+  ],
+  ["Server and records", [declareServerCommands, declareBackupCommands]],
+  ["About aido", [declareAboutCommands]],
+];
+
 /** Called again and again by scripts, and each complete without the others: declaring all takes milliseconds. */
-const ALONE: ReadonlyMap<string, (program: Command, act: Act) => void> = new Map([
+const ALONE: ReadonlyMap<string, Declare> = new Map([
   ["run", declareRunCommands],
   ["exec", declareExecCommands],
 ]);
@@ -39,31 +71,35 @@ export function buildProgram(version: string, act: Act, argv: readonly string[] 
     .option("--verbose", "say more: steps, causes of errors, more columns")
     .option("-q, --quiet", "say less: no notes and progress; lists print ids only")
     .version(version, "-V, --version", "print the version")
-    .helpCommand("help [command]", "show help for a command")
-    .showHelpAfterError("(add --help for what can be written)");
+    .addHelpCommand(
+      new Command("help")
+        .argument("[command]")
+        .description("show help for a command")
+        .helpGroup("About aido:"),
+    )
+    .showHelpAfterError("(add --help for what can be written)")
+    .configureHelp({ subcommandTerm, subcommandDescription });
   const alone = ALONE.get(commandWord(argv, program.options) ?? "");
   if (alone !== undefined) {
     alone(program, act);
     return program;
   }
-  declareRunCommands(program, act);
-  declareSandboxCommands(program, act);
-  declareExecCommands(program, act);
-  declareAgentCommands(program, act);
-  declareHistoryCommands(program, act);
-  declareWorkspaceCommands(program, act);
-  declareSnapshotCommands(program, act);
-  declareJobCommands(program, act);
-  declareWorkflowCommands(program, act);
-  declareImageCommands(program, act);
-  declareSshCommands(program, act);
-  declareSwarmGroup(program, act);
-  declareSwarmCommands(program, act);
-  declareSwarmTaskCommands(program, act);
-  declareBuildImageCommand(program, act);
-  declareSandboxManagerCommands(program, act);
-  declareServerCommands(program, act);
-  declareBackupCommands(program, act);
-  declareAboutCommands(program, act);
+  for (const [heading, declarations] of GROUPS) {
+    program.commandsGroup(`${heading}:`);
+    for (const declare of declarations) declare(program, act);
+  }
   return program;
+}
+
+/** Of so many commands names alone fit beside what they do; `aido <command> --help` has the rest. */
+function subcommandTerm(command: Command): string {
+  const isOfMany = command.parent?.parent === null;
+  const takes = isOfMany ? [] : [command.usage().replace(/^\[options\] ?/, "")];
+  return [[command.name(), ...command.aliases()].join("|"), ...takes].join(" ").trimEnd();
+}
+
+/** Beside a name as part of a list, and above a command's own help as a sentence. */
+function subcommandDescription(command: Command): string {
+  const text = command.summary() || command.description();
+  return `${text.charAt(0).toLowerCase()}${text.slice(1).replace(/\.$/, "")}`;
 }
