@@ -12,14 +12,14 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["source"], externalConditions: ["source"] } },
   test: {
     pool: "forks",
+    // A suite's files share one process: starting one for each, which loads the same sources, takes longer than most tests.
+    isolate: false,
     // Every suite loads most of the sources: translated once, they serve all of them.
     experimental: { fsModuleCache: true, fsModuleCachePath: ".cache/vitest" },
     projects: [
       project("unit", ["packages/*/src/**/*.test.ts"], {
         exclude: ["**/node_modules/**", "**/dist/**", ...REAL.map((name) => `**/*.${name}.test.ts`)],
         testTimeout: 20_000,
-        // Their files share one process: starting one for each, which loads the same sources, takes longer than most tests.
-        isolate: false,
       }),
       ...REAL.map((name) =>
         project(

@@ -7,7 +7,10 @@ import { leftovers } from "./leftovers.mjs";
 
 const CI = process.env.CI === "true" || process.env.CI === "1";
 /** In the order in which they are begun: the longest first, so that no lane waits long for the others at the end. */
-const ALL = ["docker", "e2e", "local", "unit", "asan", "agent", "hostile", "fuzz", "lint"];
+const ALL = ["e2e", "docker", "local", "unit", "hostile", "asan", "agent", "fuzz", "lint"];
+const ON_ENGINE = ["e2e", "docker", "hostile"];
+/** While the engine is made ready: one that is long, and then short ones, so that those on the engine do not wait for a lane. */
+const MEANWHILE = ["local", "agent", "asan", "fuzz", "lint"];
 /** Most suites wait more than they compute; none looks at what the others make. */
 const LANES = Math.min(3, availableParallelism() + 1);
 /** Long enough to walk every frame; longer runs are for a change of the parser. */
@@ -43,20 +46,34 @@ const missing = {
 };
 
 let engine;
-/** Made once, whoever asks first; the other lane goes on meanwhile. */
+let isEngineSettled = false;
+/** Made once, whoever asks first; others go on meanwhile. */
 function engineMissing() {
-  engine ??= prepareEngine();
+  engine ??= prepareEngine().finally(() => {
+    isEngineSettled = true;
+  });
   return engine;
+}
+
+/** The next suite to begin, which `waiting` then has no longer; undefined when there is none. */
+async function nextOf(waiting) {
+  while (waiting.length > 0) {
+    const isEngineAwaited = !isEngineSettled && waiting.some((name) => ON_ENGINE.includes(name));
+    const next = isEngineAwaited ? MEANWHILE.find((name) => waiting.includes(name)) : waiting[0];
+    if (next !== undefined) return waiting.splice(waiting.indexOf(next), 1)[0];
+    await engineMissing();
+  }
+  return undefined;
 }
 
 async function prepareEngine() {
   const script = (name, args, timeoutMs) => run("bash", [`scripts/${name}`, ...args], { timeoutMs });
+  const fetched = script("test-s3.sh", ["fetch"], 300_000);
   if ((await script("test-engine.sh", ["start"], 600_000)) !== 0) {
     return "no Docker engine answers and none could be started";
   }
   if ((await script("test-images.sh", [], 900_000)) !== 0) return "the test images could not be made";
-  const s3 = await script("test-s3.sh", ["fetch"], 300_000);
-  return s3 === 0 ? undefined : "the S3 server for the tests could not be fetched";
+  return (await fetched) === 0 ? undefined : "the S3 server for the tests could not be fetched";
 }
 
 /** Ends with its exit code. What it prints goes to the file `log`, or straight on. */
@@ -181,9 +198,11 @@ async function runSuite(name) {
 
 const before = leftovers();
 try {
-  const next = wanted.values();
+  const waiting = [...wanted];
+  if (wanted.some((name) => ON_ENGINE.includes(name))) void engineMissing();
   const lane = async () => {
-    for (const name of next) await runSuite(name);
+    for (let name = await nextOf(waiting); name !== undefined; name = await nextOf(waiting))
+      await runSuite(name);
   };
   await Promise.all(Array.from({ length: LANES }, lane));
   const left = leftovers().filter((item) => !before.includes(item));
