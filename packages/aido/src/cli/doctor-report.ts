@@ -9,6 +9,7 @@ import type { DoctorCheck, DoctorReport } from "./context.ts";
 import { formatBytes } from "./output/format.ts";
 
 const ANSWER_LIMIT_MS = 60_000;
+const TMP_HINT = "Make room in it, or set TMPDIR to a directory that can be written.";
 const LITTLE_DISK_BYTES = 1024 ** 3;
 
 /** Asks every driver what it can do here. Makes nothing that stays. */
@@ -19,7 +20,17 @@ export async function doctorReport(config: Config): Promise<DoctorReport> {
     dataDirectory(config.dataDir),
     await disk(config.dataDir),
   ];
-  const scratch = await mkdtemp(join(tmpdir(), "aido-doctor-"));
+  let scratch: string;
+  try {
+    scratch = await mkdtemp(join(tmpdir(), "aido-doctor-"));
+  } catch (thrown) {
+    const why = failed(
+      "temporary",
+      `No temporary directory can be made: ${(thrown as Error).message}`,
+      TMP_HINT,
+    );
+    return { ok: false, driver: undefined, checks: [...checks, why] };
+  }
   try {
     const { openDocker, openLocal, whyDockerIsSilent } = await import("../compose/choose-driver.ts");
     const { DataDir } = await import("../core/data-dir.ts");

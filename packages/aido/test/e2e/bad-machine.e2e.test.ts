@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { OwnEngine } from "../backends/own-engine.ts";
 import { until } from "../contract/driver-backend.ts";
+import { MAIN } from "./aido-process.ts";
 import { Project } from "./project.ts";
 
 const run = promisify(execFile);
@@ -84,6 +85,30 @@ test("a data directory that cannot be written is told as that, whatever is asked
     expect(outcome.stdout).toBe("");
     expect(outcome.stderr).toMatch(/Cannot write .*\nhint: Choose another directory with `--data-dir`/);
   }
+});
+
+test("a data directory where none can be made is told, and not tried for ever", async () => {
+  await using project = await Project.make();
+  for (const command of [["ls"], ["create", "--image", "host"]]) {
+    const outcome = await project.aido(["--data-dir", "/proc/aido/data", ...command]);
+    expect(outcome).toMatchObject({ code: 2, stderr: expect.stringMatching(/Cannot write .*\nhint: /) });
+  }
+});
+
+test("doctor says that there is no place for temporary files", async () => {
+  await using project = await Project.make();
+  const outcome = await project.aido(["doctor"], { env: { TMPDIR: project.path("missing") } });
+  expect(outcome).toMatchObject({ code: 1, stderr: "" });
+  expect(outcome.stdout).toMatch(/FAIL {2}temporary .*missing/);
+});
+
+test("a sandbox has no more open files than the machine lets its user have", async () => {
+  await using project = await Project.make("local", { "t.sh": "ulimit -n\n" });
+  const command = 'ulimit -n 1000 && exec "$0" "$@"';
+  const args = [MAIN, "--driver", "local", "run", "--image", "host", "t.sh"];
+  const cwd = project.directory;
+  const { stdout } = await run("sh", ["-c", command, process.execPath, ...args], { cwd });
+  expect(stdout).toBe("1000\n");
 });
 
 /** Root writes wherever it can be written at all. */

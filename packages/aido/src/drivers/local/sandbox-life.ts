@@ -5,6 +5,7 @@ import { endSandboxProcesses, until } from "./end-processes.ts";
 import { etcFiles, nameFiles, sharedEtc, toHostname, writeEtc } from "./etc-files.ts";
 import { launchSandbox } from "./launch-sandbox.ts";
 import type { Machine } from "./machine.ts";
+import { mostOpenFiles } from "./most-open-files.ts";
 import { bootId } from "./process-table.ts";
 import { livingSupervisor, sandboxEnd } from "./sandbox-container.ts";
 import type { SandboxPaths } from "./sandbox-paths.ts";
@@ -63,7 +64,7 @@ export async function startSandbox(options: SandboxStartOptions): Promise<void> 
       prlimit: userNamespace && !countsProcesses ? machine.prlimit : undefined,
     },
     rlimits: {
-      ...{ core: 0, nofile: state.limits.openFiles },
+      ...{ core: 0, nofile: Math.min(state.limits.openFiles, mostOpenFiles()) },
       // Counts for the sandbox's user, which no other process of the host has; root is exempt.
       ...(userNamespace || countsProcesses ? {} : { nproc: state.limits.pids }),
       // For each process, where nothing counts the memory of all: better than none.

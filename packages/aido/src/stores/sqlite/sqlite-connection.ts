@@ -1,7 +1,8 @@
-import { closeSync, constants, mkdirSync, openSync } from "node:fs";
+import { closeSync, constants, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { AidoError, isAidoError } from "@aido/sdk/protocol";
 import type Database from "libsql";
+import { makeDirectories } from "../../core/make-directories.ts";
 import { loadLibsql } from "./load-libsql.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { SpaceReserve } from "./space-reserve.ts";
@@ -37,7 +38,7 @@ export class SqliteConnection {
     this.#busyMs = busyMs;
     this.#reserve = new SpaceReserve(`${file}-reserve`);
     this.#database = this.#translated(() => {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      makeDirectories(dirname(file));
       // SQLite gives its journal files the mode of the database, so only this one needs care.
       closeSync(openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600));
       return new (loadLibsql())(file, { timeout: busyMs });
