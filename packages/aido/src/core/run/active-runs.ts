@@ -2,6 +2,7 @@ import { AidoError, type RunSummary, toAidoError } from "@aido/sdk/protocol";
 import type { RunRow } from "../store/store.ts";
 import { findCurrentTask } from "./current-task.ts";
 import { finishRun } from "./finish-run.ts";
+import { refuseDestroyed } from "./refuse-destroyed.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { RunExecutor } from "./run-executor.ts";
 import type { RunJournal } from "./run-journal.ts";
@@ -101,7 +102,7 @@ export class ActiveRuns {
       return await finishRun(this.#deps, this.#journal, plan, outcome);
     } catch (thrown) {
       if (this.closing.aborted) throw thrown;
-      await this.#refuseDestroyed(plan.sandboxId);
+      await refuseDestroyed(this.#deps, plan.sandboxId);
       const fields = { event: "run.finish", sandboxId: plan.sandboxId, err: thrown };
       this.#deps.logger.error(fields, "A run could not be finished");
       throw thrown;
@@ -117,19 +118,10 @@ export class ActiveRuns {
       return await work(this.closing);
     } catch (thrown) {
       if (this.closing.aborted) throw thrown;
-      await this.#refuseDestroyed(plan.sandboxId);
+      await refuseDestroyed(this.#deps, plan.sandboxId);
       const error = toAidoError(thrown).message;
       await this.#deps.evidence.append(plan.sandboxId, "run.error", { error });
       return { status: "failed", exitCode: null, error };
     }
-  }
-
-  /** What is destroyed has no place for results any more. */
-  async #refuseDestroyed(sandboxId: string): Promise<void> {
-    const sandbox = await this.#deps.store.sandboxes.get(sandboxId);
-    if (sandbox !== undefined && sandbox.state !== "deleted") return;
-    throw new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${sandboxId} was destroyed while its task ran`, {
-      details: { sandboxId },
-    });
   }
 }

@@ -3,6 +3,7 @@ import { AidoError, type RunRecord, type RunSpec, toAidoError } from "@aido/sdk/
 import type { RunRow, SandboxRecord } from "../store/store.ts";
 import type { ActiveRuns } from "./active-runs.ts";
 import { finishRun } from "./finish-run.ts";
+import { refuseDestroyed } from "./refuse-destroyed.ts";
 import type { RunDeps } from "./run-deps.ts";
 import { RunExecutor } from "./run-executor.ts";
 import type { RunJournal } from "./run-journal.ts";
@@ -101,6 +102,7 @@ export async function beginRun(
     const starting = signal === undefined ? active.closing : AbortSignal.any([active.closing, signal]);
     await executor.start(0, active.closing, starting);
   } catch (thrown) {
+    await refuseDestroyed(deps, sandboxId);
     const error = toAidoError(thrown).message;
     await deps.evidence.append(sandboxId, "run.error", { error });
     await executor.skipFrom(1);

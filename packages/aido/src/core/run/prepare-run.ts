@@ -2,6 +2,7 @@ import type { NewRun, RunOptions, UpRequest } from "@aido/sdk";
 import { AidoError, type RunRecord } from "@aido/sdk/protocol";
 import type { SandboxRecord } from "../store/store.ts";
 import { beginRun, planRun, type RunParts, tellStarting } from "./begin-run.ts";
+import { refuseDestroyed } from "./refuse-destroyed.ts";
 import { runtimeImage } from "./run-command.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { RunJournal } from "./run-journal.ts";
@@ -109,6 +110,7 @@ async function orTakeAway<T>(
     journal.layout(sandboxId).make();
     return await work();
   } catch (thrown) {
+    await refuseDestroyed(deps, sandboxId);
     await deps.evidence.append(sandboxId, "run.error", {
       error: thrown instanceof Error ? thrown.message : String(thrown),
     });

@@ -82,3 +82,20 @@ test("S0-81 links in /outputs are left out, and the evidence says which", async 
   });
   expect(await host.read(id, "outputs/stdout.log")).toBe("");
 });
+
+test("a sandbox that another process destroys while a run begins is told as that", async () => {
+  await using host = await makeFakeHost();
+  const { id } = await host.up();
+  const task = {
+    path: "t.sh",
+    async *content() {
+      await host.another().sandboxes.destroy(id);
+      yield Buffer.from("out x\n");
+    },
+  };
+  await expect(host.runs.start({ sandbox: id, task })).rejects.toMatchObject({
+    code: "CONTAINER_NOT_FOUND",
+    message: `Sandbox ${id} was destroyed while its task ran`,
+  });
+  await expect(host.read(id, "run.json")).rejects.toMatchObject({ code: "ENOENT" });
+});

@@ -3,6 +3,7 @@ import { AidoError, type RunRecord } from "@aido/sdk/protocol";
 import { refuseForeign } from "../sandbox/refuse-foreign.ts";
 import type { SandboxRecord } from "../store/store.ts";
 import { beginRun, type PlannedRun, planRun, type RunParts, tellStarting } from "./begin-run.ts";
+import { refuseDestroyed } from "./refuse-destroyed.ts";
 import type { RunDeps } from "./run-deps.ts";
 import type { RunJournal } from "./run-journal.ts";
 import { RUN_ACTIVE } from "./run-labels.ts";
@@ -27,6 +28,7 @@ export async function startRun(
     planned = await open(deps, journal, sandboxId, request, options);
   } catch (thrown) {
     await owner.release();
+    await refuseDestroyed(deps, sandboxId);
     throw thrown;
   }
   return await beginRun(
