@@ -106,7 +106,13 @@ export async function beginRun(
     const error = toAidoError(thrown).message;
     await deps.evidence.append(sandboxId, "run.error", { error });
     await executor.skipFrom(1);
-    await finishRun(deps, journal, plan, { status: "failed", exitCode: null, error });
+    try {
+      await finishRun(deps, journal, plan, { status: "failed", exitCode: null, error });
+    } catch (late) {
+      // Its container went first, which is what had failed.
+      await refuseDestroyed(deps, sandboxId);
+      throw late;
+    }
     await journal.owner(sandboxId).release();
     throw thrown;
   }
