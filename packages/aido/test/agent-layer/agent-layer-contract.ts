@@ -129,7 +129,9 @@ export function agentLayerContract({ driver, image, nameInEngine }: AgentLayerTa
       await layer.writeFileInContainer(id, "listed/a.txt", "abc");
       const { stdout } = await layer.listDirectoryInContainer(id, "listed");
       expect(stdout).toMatch(/^-rw-r--r-- \d+ +\d+ +3 .* a\.txt$/m);
-      expect((await layer.listDirectoryInContainer(id)).stdout).toMatch(/^d.* listed$/m);
+      for (const path of [undefined, "", "/"]) {
+        expect((await layer.listDirectoryInContainer(id, path)).stdout).toMatch(/^d.* listed$/m);
+      }
       expect(await layer.listDirectoryInContainer(id, "missing")).toMatchObject({ exitCode: 1 });
     });
 
@@ -137,8 +139,27 @@ export function agentLayerContract({ driver, image, nameInEngine }: AgentLayerTa
       const broken = open({ image: "aido-test/no-such-image:none" });
       const failure = broken.startContainer("broken");
       await expect(failure).rejects.toBeInstanceOf(DockerError);
-      await expect(failure).rejects.toMatchObject({ code: "CONTAINER_START_FAILED" });
+      await expect(failure).rejects.toMatchObject({
+        code: "CONTAINER_START_FAILED",
+        message: expect.stringMatching(/^Failed to start container: \S.*no-such-image.*\S$/s),
+      });
       await broken.close();
+    });
+
+    test("S4-32 S4-36 a session whose container cannot start has failed, and there is no going on", async () => {
+      const store = new SqliteSessionStore(join(directory, `${randomUUID()}.db`));
+      const broken = open({ image: "aido-test/no-such-image:none" });
+      const model = new ScriptedModel([]);
+      const failure = broken.runSession("never", { model, store });
+      await expect(failure).rejects.toMatchObject({ code: "CONTAINER_START_FAILED", recoverable: false });
+      expect(model.seen).toEqual([]);
+      const sessionId = lines
+        .findLast((line) => line.startsWith("[Docker] Starting container: "))
+        ?.slice(-36);
+      expect(await store.getSession(sessionId ?? "")).toMatchObject({ status: "failed", task: "never" });
+      expect(await names()).toEqual([main]);
+      await broken.close();
+      await store.close();
     });
 
     test("S4-19 S4-33 a command in a container that is gone is EXEC_FAILED", async () => {
