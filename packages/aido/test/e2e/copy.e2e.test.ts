@@ -62,6 +62,15 @@ test("names that are no UTF-8 are left out and told, both ways", async () => {
   expect(await readdir(project.path("back"))).toEqual(["fine"]);
 });
 
+test.each(["local", "docker"])("cp on %s brings every name of a file", async (driver) => {
+  await using project = await Project.make(driver);
+  const id = await project.create();
+  await project.ok(["exec", id, "sh", "-c", "mkdir /tmp/t && cd /tmp/t && echo x > one && ln one two"]);
+  const outcome = await project.ok(["cp", `${id}:/tmp/t`, "back"]);
+  expect(outcome.stderr).not.toContain("left out");
+  expect(await project.read("back", "two")).toBe("x\n");
+});
+
 test("a link that is named itself is copied as what it leads to", async () => {
   await using project = await Project.make("local", { "tree/file": "f" });
   await symlink("tree/file", project.path("link"));

@@ -150,7 +150,8 @@ for (const driver of DRIVERS) {
       await mkdir(to);
       await copyOut(range.aido, { sandbox: target.id, from: "tree", to, cwd: range.root });
       const out = join(to, "tree");
-      expect((await readdir(out)).sort()).toEqual(["d", "harmless", "setuid", "sparse"]);
+      expect((await readdir(out)).sort()).toEqual(["d", "hard", "harmless", "setuid", "sparse"]);
+      expect((await lstat(join(out, "hard"))).ino).toBe((await lstat(join(out, "d", "file"))).ino);
       expect(await readlink(join(out, "harmless"))).toBe("d");
       expect(await readFile(join(out, "d", "file"), "utf8")).toBe("inside");
       expect((await lstat(join(out, "setuid"))).mode & 0o7000).toBe(0);

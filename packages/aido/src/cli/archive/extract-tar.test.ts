@@ -127,6 +127,46 @@ test("a directory that is a link here is not entered", async () => {
   expect(await readdir(join(dir.path, "outside"))).toEqual([]);
 });
 
+test("further names of a file that came out are made, of nothing else", async () => {
+  await using dir = await directory();
+  await writeFile(join(dir.target, "mine"), "mine");
+  const plain = await bytesOf(writeTar(entries([{ name: "sub/file", text: "one" }])));
+  const second = (name: string, target: string) =>
+    bytesOf(writeTar(entries([{ name, target }]))).then((each) => withFlag(each, "1").subarray(0, 512));
+  const links = [
+    await second("again", "sub/file"),
+    await second("again", "./sub/file"),
+    await second("sub/third", "again"),
+    await second("theirs", "mine"),
+    await second("up", "sub/../mine"),
+  ];
+  const archive = Buffer.concat([plain.subarray(0, 1024), ...links, Buffer.alloc(1024)]);
+  const result = await extractTar(pieces(archive), dir.target);
+  expect(result.skipped.map(({ name }) => name)).toEqual(["theirs", "up"]);
+  expect((await readdir(dir.target)).sort()).toEqual(["again", "mine", "sub"]);
+  expect((await readdir(join(dir.target, "sub"))).sort()).toEqual(["file", "third"]);
+  const { ino, nlink } = await lstat(join(dir.target, "again"));
+  expect(nlink).toBe(3);
+  expect((await lstat(join(dir.target, "sub/third"))).ino).toBe(ino);
+});
+
+test("a link that took a file's place gets no further name, from which it would lead outside", async () => {
+  await using dir = await directory();
+  const first = await bytesOf(
+    writeTar(
+      entries([
+        { name: "a/b/file", text: "one" },
+        { name: "a/b/file", type: "symlink", target: "../../x" },
+      ]),
+    ),
+  );
+  const second = withFlag(await bytesOf(writeTar(entries([{ name: "up", target: "a/b/file" }]))), "1");
+  const archive = Buffer.concat([first.subarray(0, -1024), second]);
+  const result = await extractTar(pieces(archive), dir.target);
+  expect(result.skipped.map(({ name }) => name)).toEqual(["up"]);
+  expect(await readdir(dir.target)).toEqual(["a"]);
+});
+
 test.each(["1", "3", "4", "6"])("an entry of type %s (hard link, device, pipe) is left out", async (flag) => {
   await using dir = await directory();
   const archive = await bytesOf(

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { chmod, type FileHandle, mkdir, open, rename, symlink, unlink } from "node:fs/promises";
+import { chmod, type FileHandle, link, mkdir, open, rename, symlink, unlink } from "node:fs/promises";
 
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -49,16 +49,20 @@ export class HostTree implements AsyncDisposable {
   }
 
   async link(components: readonly string[], target: string): Promise<void> {
-    await this.#in(components.slice(0, -1), async (parent) => {
-      const temporary = `${parent}/.aido-${randomBytes(8).toString("hex")}`;
-      await symlink(target, temporary);
-      try {
-        await rename(temporary, `${parent}/${components.at(-1)}`);
-      } catch (thrown) {
-        await unlink(temporary).catch(() => undefined);
-        throw thrown;
-      }
-    });
+    await this.#in(components.slice(0, -1), (parent) =>
+      replaceBy(`${parent}/${components.at(-1)}`, parent, (temporary) => symlink(target, temporary)),
+    );
+  }
+
+  /** Another name for a file that this has made. */
+  async sameFile(components: readonly string[], other: readonly string[]): Promise<void> {
+    await this.#in(other.slice(0, -1), (from) =>
+      this.#in(components.slice(0, -1), (parent) =>
+        replaceBy(`${parent}/${components.at(-1)}`, parent, (temporary) =>
+          link(`${from}/${other.at(-1)}`, temporary),
+        ),
+      ),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -81,6 +85,24 @@ export class HostTree implements AsyncDisposable {
       if (current !== this.#root) await current.close();
     }
   }
+}
+
+/** What is there under the name goes in one step. */
+async function replaceBy(
+  path: string,
+  parent: string,
+  make: (temporary: string) => Promise<void>,
+): Promise<void> {
+  const temporary = `${parent}/.aido-${randomBytes(8).toString("hex")}`;
+  await make(temporary);
+  try {
+    await rename(temporary, path);
+  } catch (thrown) {
+    await unlink(temporary).catch(() => undefined);
+    throw thrown;
+  }
+  // Renaming one name of a file to another of its names does nothing, and leaves both.
+  await unlink(temporary).catch(() => undefined);
 }
 
 function existing(thrown: unknown): void {
