@@ -78,6 +78,25 @@ describe("idempotency keys", () => {
     expect(await bed.driver.list()).toHaveLength(1);
   });
 
+  test("what a server made that was killed before it answered is the answer, with a token of its own", async () => {
+    await using bed = await ApiBed.open();
+    const headers = { "idempotency-key": "k1" };
+    const body = { profile: "sidecar" };
+    const first = await bed.post(CREATE, body, { headers });
+    // As it was before the answer was kept.
+    const asked = { owner: "anonymous", key: "k1", holder: bed.deadHolder() };
+    const known = await bed.store.idempotency.begin({ ...asked, fingerprint: "", at: new Date() });
+    await bed.store.idempotency.prune(new Date(Date.now() + 60_000));
+    const { fingerprint = "", at = new Date() } = known ?? {};
+    await bed.store.idempotency.begin({ ...asked, fingerprint, at });
+    const again = await bed.post(CREATE, body, { headers });
+    expect(again).toMatchObject({ status: 201, json: { containerId: first.json.containerId, labels: {} } });
+    expect(again.json.token).not.toBe(first.json.token);
+    const health = await bed.get(`/sidecar/${first.json.containerId}/terminals`, { key: again.json.token });
+    expect(health.status).toBe(200);
+    expect(await bed.driver.list()).toHaveLength(1);
+  });
+
   test("a key of a server that is at work elsewhere is not free", async () => {
     await using bed = await ApiBed.open();
     const left = {

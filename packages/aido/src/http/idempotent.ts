@@ -15,19 +15,24 @@ export interface Idempotency {
   processes: ProcessIdentity;
 }
 
+/** By whoever died at the request, or is taken for dead. */
+export type FindLeft = (since: Date) => Promise<Response | undefined>;
+
 /**
  * Runs `work` once for a key of an owner. A repeated request gets the first answer; one that comes while the first is at
- * work is asked to come again; the same key with another body is refused. A failure frees the key.
+ * work is asked to come again; the same key with another body is refused. A failure frees the key. What somebody has done
+ * who died before the answer was kept is found by `findLeft`.
  */
 export async function idempotent(
   idempotency: Idempotency,
   request: { owner: string; key: string | undefined; operation: string; body: unknown },
   work: () => Promise<Response>,
+  findLeft: FindLeft = async () => undefined,
 ): Promise<Response> {
   if (request.key === undefined) return work();
   const { store, processes } = idempotency;
   const asked = { ...keyed(request, request.key), holder: processes.self, at: new Date() };
-  const known = await begin(idempotency, asked);
+  const { known, leftSince } = await begin(idempotency, asked);
   if (known !== undefined) {
     if (known.answer === undefined) {
       throw new AidoError("CONTAINER_BUSY", "The first request with this key is still at work", {
@@ -41,7 +46,8 @@ export async function idempotent(
     });
   }
   try {
-    const response = await work();
+    const left = leftSince === undefined ? undefined : await findLeft(leftSince);
+    const response = left ?? (await work());
     const body = await response.clone().text();
     await store.finish(asked, { status: response.status, body });
     return response;
@@ -62,11 +68,15 @@ export async function bindKey(
   if (request.key === undefined) return undefined;
   const { store, processes } = idempotency;
   const asked = { ...keyed(request, request.key), holder: processes.self, at: new Date() };
-  const known = await begin(idempotency, asked);
+  const { known } = await begin(idempotency, asked);
   if (known === undefined) await store.finish(asked, { status: 202, body: "" });
-  const name = JSON.stringify([asked.owner, asked.key]);
-  const id = `key_${createHash("sha256").update(name).digest("base64url").slice(0, 32)}`;
-  return { id, isRepeated: known !== undefined };
+  return { id: idOfKey(asked.owner, asked.key), isRepeated: known !== undefined };
+}
+
+/** Names what a request with this key has made. */
+export function idOfKey(owner: string, key: string): string {
+  const name = JSON.stringify([owner, key]);
+  return `key_${createHash("sha256").update(name).digest("base64url").slice(0, 32)}`;
 }
 
 function keyed(
@@ -83,17 +93,21 @@ function keyed(
   return { owner: request.owner, key, fingerprint: createHash("sha256").update(asked).digest("hex") };
 }
 
-/** Undefined when the key is ours to answer; what was known of it when the same was asked before. */
+/** `known` is undefined when the key is ours to answer; `leftSince` tells when somebody began who did not come to an end. */
 async function begin(
   { store, processes }: Idempotency,
   asked: KeyedRequest,
-): Promise<KeptAnswer | undefined> {
+): Promise<{ known?: KeptAnswer | undefined; leftSince?: Date | undefined }> {
   let known = await store.begin(asked);
+  let leftSince: Date | undefined;
   const isLeft =
     known !== undefined &&
     known.answer === undefined &&
     (processes.isDead(known.holder) || asked.at.getTime() - known.at.getTime() > ABANDONED_AFTER_MS);
-  if (isLeft) known = await store.begin(asked, known);
-  if (known === undefined || known.fingerprint === asked.fingerprint) return known;
+  if (isLeft) {
+    if (known?.fingerprint === asked.fingerprint) leftSince = known.at;
+    known = await store.begin(asked, known);
+  }
+  if (known === undefined || known.fingerprint === asked.fingerprint) return { known, leftSince };
   throw new AidoError("EXECUTION_CONFLICT", "This idempotency key was used for another request");
 }

@@ -33,6 +33,7 @@ import type { RequestContext } from "../request-context.ts";
 import { eventStream } from "../streams/event-stream.ts";
 import { statsEvents } from "../streams/stats-events.ts";
 import { sandboxToWire, statsToWire, usageToWire } from "../to-wire.ts";
+import { keyLabels, leftSandbox } from "./left-sandbox.ts";
 
 const TAG = "sandboxes";
 const DEFAULT_PAGE = 100;
@@ -75,13 +76,20 @@ export function sandboxRoutes(aido: Aido, deps: SandboxRouteDeps): Operation[] {
         const key = http.req.header("idempotency-key");
         let made: CreatedSandbox | undefined;
         const asked = { owner, key, operation: "createSandbox", body };
-        const response = await idempotent(deps.idempotency, asked, async () => {
-          const labels = { ...body.labels, ...ownerLabels(request.principal) };
-          const wanted = { ...toCreateSandbox(body, deps.timeoutMs), labels };
-          const sandbox = await aido.sandboxes.create(wanted, { signal: request.signal });
+        const answer = (sandbox: CreatedSandbox): Response => {
           request.sandboxId = sandbox.id;
           made = sandbox;
           return http.json(createdToWire(sandbox), 201);
+        };
+        const own = { ...ownerLabels(request.principal), ...keyLabels(owner, key) };
+        const work = async () => {
+          const labels = { ...body.labels, ...own };
+          const wanted = { ...toCreateSandbox(body, deps.timeoutMs), labels };
+          return answer(await aido.sandboxes.create(wanted, { signal: request.signal }));
+        };
+        const response = await idempotent(deps.idempotency, asked, work, async (since) => {
+          const left = await leftSandbox(aido, { labels: own, since, token: body.token });
+          return left === undefined ? undefined : answer(left);
         });
         // Put in after the answer was kept for repeated requests: the token itself is stored nowhere.
         if (made?.token === undefined) return response;
