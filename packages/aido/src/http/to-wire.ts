@@ -93,7 +93,7 @@ function failureText(exec: ExecInfo): string {
     case "output_limit":
       return "The command was killed because it wrote more than its output limit";
     case "lost":
-      return "The sandbox ended before the command did, or what the command wrote could not be kept";
+      return "The sandbox ended before the command did, the server was killed before it had started, or what it wrote could not be kept";
     case "killed":
       return `The command was killed${exec.signal === undefined ? "" : ` by ${exec.signal}`}`;
     default:
