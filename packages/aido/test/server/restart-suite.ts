@@ -6,9 +6,12 @@ import { ServerBed, until } from "./server-bed.ts";
 const COMMANDS = 20;
 const LINES = 120;
 
-/** What a command prints: numbered lines on both streams, some while the server is dead. It leaves a file. */
+/** What a command prints: numbered lines on both streams, all but the first two while the server dies and is dead. It leaves a file. */
 const script = (at: number) =>
-  `echo ${at} > file-${at}; i=0; while [ $i -lt ${LINES} ]; do echo "${at} out $i"; echo "${at} err $i" >&2; i=$((i+1)); sleep 0.02; done; exit ${at}`;
+  [
+    `echo ${at} > file-${at}; i=0; while [ $i -lt ${LINES} ]; do echo "${at} out $i"; echo "${at} err $i" >&2; i=$((i+1))`,
+    `[ $i = 2 ] && while [ ! -e go ]; do sleep 0.02; done; sleep 0.02; done; exit ${at}`,
+  ].join("; ");
 
 const expected = (at: number, name: string) =>
   Array.from({ length: LINES }, (_, line) => `${at} ${name} ${line}\n`).join("");
@@ -31,6 +34,8 @@ export function restartSuite(driver: "local" | "docker"): void {
       await until("every viewer has seen something", () =>
         commands.every(({ viewer }) => viewer.next.stdout > 0 && viewer.next.stderr > 0),
       );
+      // None of them can have ended before, however long it took until all were watched.
+      await Promise.all(ids.map((id) => bed.exec(id, ["touch", "go"])));
       await bed.kill();
       await bed.start();
       await Promise.all(watching);
