@@ -66,6 +66,7 @@ struct stream {
   uint64_t sent; /* offset of the next byte for the attached connection */
   uint64_t owed; /* bytes that were there when the command ended: never cut off */
   bool dropping; /* read and thrown away */
+  bool wide;     /* its pipe was given all the room it gets */
 };
 
 enum kill_stage { KILL_NONE, KILL_GRACE, KILL_NOW };
@@ -84,7 +85,7 @@ struct exec {
   struct buffer pending; /* standard input not yet written */
   uint64_t in_written;   /* standard input's offset of the first byte of `pending` */
   uint64_t in_close;     /* offset after which it is closed; UINT64_MAX when open */
-  bool in_gone, in_ack_due;
+  bool in_gone, in_ack_due, in_wide;
   uint64_t timeout_at, cut_off_at, kill_at; /* 0 = never */
   enum kill_stage kill;
   uint8_t kill_scope, last_signal, kill_passes;

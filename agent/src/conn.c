@@ -8,7 +8,7 @@
 
 #include "agent.h"
 
-enum { CHUNK = 65536, READ_SIZE = 65536 + 512, OUT_LIMIT = 262144, HELLO_LENGTH = 1 + 2 + TOKEN_BYTES };
+enum { CHUNK = 65536, READ_SIZE = 262144, OUT_LIMIT = 262144, HELLO_LENGTH = 1 + 2 + TOKEN_BYTES };
 
 void conn_close(struct conn *c) {
   if (!c->used) return;
@@ -53,6 +53,7 @@ static void send_iov(struct conn *c, struct iovec *iov, int count) {
   if (sent < wanted) c->blocked = true;
   size_t buffered = sent < c->out.length ? sent : c->out.length;
   buffer_consume(&c->out, buffered);
+  buffer_shrink(&c->out);
   sent -= buffered;
   /* The first piece is the buffer itself; what is left of the others must be kept whole. */
   for (int i = 1; i < count; i++) {
@@ -438,22 +439,27 @@ static void handle(struct conn *c, uint8_t type, struct reader *r) {
   else if (!handlers[type](c, r)) refuse(c, "PROTOCOL", "malformed frame");
 }
 
-void conn_parse(struct conn *c) {
+/* Handles the whole frames that `bytes` begins with; returns how many bytes they are. */
+static size_t take_frames(struct conn *c, const uint8_t *bytes, size_t length) {
+  size_t taken = 0;
   /* A small question can have a long answer, so each one waits until there is room. */
   while (!c->closing && c->out.length < OUT_LIMIT) {
-    const uint8_t *at = buffer_start(&c->in);
+    const uint8_t *at = bytes + taken;
     /* Who has not shown a token gets no room for anything larger. */
-    long length = frame_length(at, c->in.length, c->welcome ? MAX_FRAME : HELLO_LENGTH);
-    if (length == 0) return;
-    if (length < 0) {
+    long frame = frame_length(at, length - taken, c->welcome ? MAX_FRAME : HELLO_LENGTH);
+    if (frame == 0) break;
+    if (frame < 0) {
       refuse(c, "PROTOCOL", "frame length");
-      return;
+      break;
     }
-    struct reader r = reader_of(at + 5, (size_t)length - 5);
+    struct reader r = reader_of(at + 5, (size_t)frame - 5);
     handle(c, at[4], &r);
-    buffer_consume(&c->in, (size_t)length);
+    taken += (size_t)frame;
   }
+  return taken;
 }
+
+void conn_parse(struct conn *c) { buffer_consume(&c->in, take_frames(c, buffer_start(&c->in), c->in.length)); }
 
 static void conn_ready(struct source *s, uint32_t events) {
   static uint8_t bytes[READ_SIZE];
@@ -463,11 +469,16 @@ static void conn_ready(struct source *s, uint32_t events) {
   if (c->out.length >= OUT_LIMIT && !(events & (EPOLLHUP | EPOLLERR))) return;
   ssize_t got = recv(c->source.fd, bytes, c->welcome ? sizeof bytes : HELLO_LENGTH + 4, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0 || !buffer_append(&c->in, bytes, (size_t)got)) {
+  if (got <= 0) {
     c->closing = true;
     return;
   }
-  conn_parse(c);
+  /* What is whole is handled where it lies; only a frame that has begun waits in the buffer. */
+  size_t taken = c->in.length == 0 ? take_frames(c, bytes, (size_t)got) : 0;
+  if (!buffer_append(&c->in, bytes + taken, (size_t)got - taken)) c->closing = true;
+  else conn_parse(c);
+  /* While much comes, the next frame is likely to need the memory again. */
+  if ((size_t)got < sizeof bytes / 8) buffer_shrink(&c->in);
 }
 
 static struct conn *free_conn(void) {

@@ -11,7 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { FULL_READ = 65536, WIDE_PIPE = 262144, KILLING_MS = 5000 };
+enum { FULL_READ = 65536, WIDE_PIPE = 262144, SMALL_INPUT = 4096, KILLING_MS = 5000 };
 
 struct exec *exec_find(const char *id) {
   for (struct exec *e = the.execs; e != NULL; e = e->next)
@@ -164,7 +164,10 @@ static void output_ready(struct exec *e, int index, uint32_t events) {
   if (got > 0) {
     ring_wrote(&s->ring, (uint32_t)got);
     /* A command that fills its pipe gets a wider one. */
-    if (got >= FULL_READ && !(e->flags & EXEC_PTY)) fcntl(s->source.fd, F_SETPIPE_SZ, WIDE_PIPE);
+    if (got >= FULL_READ && !s->wide && !(e->flags & EXEC_PTY)) {
+      fcntl(s->source.fd, F_SETPIPE_SZ, WIDE_PIPE);
+      s->wide = true;
+    }
   } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
     loop_close(&s->source);
   }
@@ -193,18 +196,33 @@ void exec_ack(struct exec *e, int stream, uint64_t offset) {
 
 /* ---- standard input ---- */
 
-static void write_input(struct exec *e) {
-  while (e->pending.length > 0 && !e->in_gone) {
-    ssize_t put = write(e->input.fd, buffer_start(&e->pending), e->pending.length);
+/* Counts what the command's pipe took in `done`; false when nobody reads it any more. */
+static bool put_input(struct exec *e, const uint8_t *bytes, size_t length, size_t *done) {
+  *done = 0;
+  while (*done < length) {
+    ssize_t put = write(e->input.fd, bytes + *done, length - *done);
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0 && errno == EAGAIN) break;
-    if (put <= 0) {
-      end_input(e);
+    if (put < 0 && errno == EAGAIN) {
+      /* Input that fills its pipe gets a wider one. */
+      bool wider = !e->in_wide && !(e->flags & EXEC_PTY) && fcntl(e->input.fd, F_SETPIPE_SZ, WIDE_PIPE) > 0;
+      e->in_wide = true;
+      if (wider) continue;
       break;
     }
-    buffer_consume(&e->pending, (size_t)put);
+    if (put <= 0) return false;
+    *done += (size_t)put;
     e->in_written += (uint64_t)put;
     e->in_ack_due = true;
+  }
+  return true;
+}
+
+static void write_input(struct exec *e) {
+  if (e->pending.length > 0 && !e->in_gone) {
+    size_t done;
+    bool reads = put_input(e, buffer_start(&e->pending), e->pending.length, &done);
+    buffer_consume(&e->pending, done);
+    if (!reads) end_input(e);
   }
   if (!e->in_gone && e->pending.length == 0 && e->in_written >= e->in_close) {
     struct termios terminal;
@@ -240,8 +258,21 @@ bool exec_stdin(struct exec *e, uint64_t offset, const uint8_t *bytes, size_t le
   }
   bytes += known;
   length -= known;
-  if (e->pending.length + length > STDIN_WINDOW || !buffer_append(&e->pending, bytes, length)) return false;
+  if (e->pending.length + length > STDIN_WINDOW) return false;
+  if (e->pending.length == 0) {
+    size_t done;
+    bool reads = put_input(e, bytes, length, &done);
+    bytes += done;
+    length -= done;
+    if (!reads) {
+      e->in_written += length;
+      end_input(e);
+      return true;
+    }
+  }
+  if (length > 0 && !buffer_append(&e->pending, bytes, length)) return false;
   write_input(e);
+  if (length < SMALL_INPUT) buffer_shrink(&e->pending);
   return true;
 }
 

@@ -118,7 +118,10 @@ void buffer_consume(struct buffer *b, size_t length) {
   b->length -= length;
   if (b->length > 0) return;
   b->offset = 0;
-  if (b->capacity > 4096) buffer_free(b);
+}
+
+void buffer_shrink(struct buffer *b) {
+  if (b->length == 0 && b->capacity > 4096) buffer_free(b);
 }
 
 void buffer_free(struct buffer *b) {

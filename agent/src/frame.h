@@ -43,6 +43,8 @@ long frame_length(const uint8_t *bytes, size_t length, size_t limit);
 static inline uint8_t *buffer_start(const struct buffer *b) { return b->length > 0 ? b->bytes + b->offset : b->bytes; }
 bool buffer_append(struct buffer *b, const void *bytes, size_t length);
 void buffer_consume(struct buffer *b, size_t length);
+/* Gives back what an empty buffer has grown to. */
+void buffer_shrink(struct buffer *b);
 void buffer_free(struct buffer *b);
 
 /* A frame under construction in a buffer; memory running out is remembered in `failed`. */

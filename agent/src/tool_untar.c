@@ -138,6 +138,7 @@ static void extract_file(int dir, const char *name, const struct member *member)
         tool_fail(errno, member->path);
     partial.dir = dir;
     strcpy(partial.name, name);
+    member_move(fd);
     while ((n = member_read(buffer, sizeof buffer)) > 0)
         if (!write_all(fd, buffer, n))
             tool_fail(errno, member->path);

@@ -20,5 +20,7 @@ bool member_next(struct member *member);
 
 /* Up to size bytes of the current member's content; 0 at its end. What is not read is skipped by member_next. */
 size_t member_read(void *buffer, size_t size);
+/* Moves content to a file without a copy in between, all of it or what can be; member_read gives the rest. */
+void member_move(int fd);
 
 #endif

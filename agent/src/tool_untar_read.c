@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 
 /* Longest extended header or long name that is believed. */
 #define EXTRA_MAX (1u << 20)
+/* More than any pipe holds. */
+#define MOVE_MAX (1u << 20)
 
 /* A text that an extended header gave for the next member. */
 struct extra {
@@ -51,6 +54,19 @@ size_t member_read(void *buffer, size_t size)
         broken("the archive is cut off");
     content_left -= n;
     return n;
+}
+
+void member_move(int fd)
+{
+    /* An error says nothing yet: whoever reads on and writes meets it again, and can tell it from what is not possible here. */
+    while (content_left > 0) {
+        size_t size = content_left < MOVE_MAX ? (size_t)content_left : MOVE_MAX;
+        ssize_t n = splice(0, NULL, fd, NULL, size, 0);
+        if (n > 0)
+            content_left -= (uint64_t)n;
+        else if (n == 0 || errno != EINTR)
+            return;
+    }
 }
 
 static void skip_content(void)

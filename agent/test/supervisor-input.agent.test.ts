@@ -4,6 +4,9 @@ import { EXEC_FLAG, STDIN_WINDOW_BYTES } from "../../packages/aido/src/core/supe
 import type { AgentClient } from "./agent-client.ts";
 import { AgentProcess } from "./agent-process.ts";
 
+/** What the supervisor makes of a full pipe. */
+const PIPE_BYTES = 262_144;
+
 const lastAck = (client: AgentClient): number =>
   client.frames.reduce(
     (offset, frame) => (frame.type === "stdinAck" ? Math.max(offset, frame.offset) : offset),
@@ -51,15 +54,29 @@ test("a command that does not read holds one window and no more", async () => {
   const client = await agent.open();
   client.exec("e", ["sleep", "1000"], { flags: EXEC_FLAG.stdin });
   await client.wait("started");
-  let sent = 0;
-  for (let window = 0; window < 2; window++) {
-    client.stdin("e", sent, Buffer.alloc(STDIN_WINDOW_BYTES));
-    sent += STDIN_WINDOW_BYTES;
-    // The pipe itself takes the first window.
-    if (window === 0) await client.wait("stdinAck", (frame) => frame.offset === STDIN_WINDOW_BYTES);
-  }
-  client.stdin("e", sent, Buffer.from("x"));
+  client.stdin("e", 0, Buffer.alloc(STDIN_WINDOW_BYTES));
+  // The pipe is made as wide as it gets and takes its part.
+  await client.wait("stdinAck", (frame) => frame.offset === PIPE_BYTES);
+  client.stdin("e", STDIN_WINDOW_BYTES, Buffer.alloc(PIPE_BYTES));
+  await client.list();
+  client.stdin("e", STDIN_WINDOW_BYTES + PIPE_BYTES, Buffer.from("x"));
   expect(await client.wait("error")).toMatchObject({ code: "PROTOCOL" });
+});
+
+test("input that is handed on without a copy stays whole: in frames of any size, cut anywhere", async () => {
+  await using agent = await AgentProcess.start();
+  const client = await agent.open();
+  const input = randomBytes(3_000_000);
+  client.exec("e", ["sh", "-c", "sleep 0.2; cat"], { flags: EXEC_FLAG.stdin });
+  let size = 1;
+  for (let sent = 0; sent < input.length; size = ((size * 7) % 200_003) + 1) {
+    const room = await client.until(() => lastAck(client) + STDIN_WINDOW_BYTES - sent || undefined, "room");
+    const bytes = input.subarray(sent, sent + Math.min(room, size));
+    client.stdin("e", sent, bytes);
+    sent += bytes.length;
+  }
+  client.stdinClose("e", input.length);
+  expect((await client.end("e")).stdout.equals(input)).toBe(true);
 });
 
 test("a command that closes its input is told as closed, and later bytes are taken to nowhere", async () => {

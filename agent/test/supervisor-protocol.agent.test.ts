@@ -1,6 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { HOST_FRAME, MAX_FRAME_BYTES } from "../../packages/aido/src/core/supervisor/protocol.ts";
+import {
+  HOST_FRAME,
+  MAX_FRAME_BYTES,
+  STDIN_WINDOW_BYTES,
+} from "../../packages/aido/src/core/supervisor/protocol.ts";
 import { FrameBytes } from "./agent-frames.ts";
 import { AgentProcess, IS_SANITIZED } from "./agent-process.ts";
 
@@ -46,7 +50,11 @@ const GARBAGE: readonly (readonly [string, Buffer])[] = [
   ],
   [
     "more standard input than the window",
-    new FrameBytes().str("live").u64(0).raw(Buffer.alloc(200_000)).frame(7),
+    new FrameBytes()
+      .str("live")
+      .u64(0)
+      .raw(Buffer.alloc(STDIN_WINDOW_BYTES + 1))
+      .frame(7),
   ],
   ["an unknown scope", new FrameBytes().str("live").u8(15).u8(2).u32(0).frame(HOST_FRAME.signal)],
 ];

@@ -63,8 +63,9 @@ export class FieldWriter {
     return this;
   }
 
-  finish(): Buffer {
-    const length = this.#at - 4;
+  /** With room in its length for bytes that follow. */
+  finish(following = 0): Buffer {
+    const length = this.#at - 4 + following;
     if (length > MAX_FRAME_BYTES)
       throw new RangeError(`frame of ${length} bytes is over the protocol's limit`);
     this.#buffer.writeUInt32LE(length, 0);

@@ -36,11 +36,7 @@ export function encodeHostFrame(frame: HostFrame): Buffer {
     case "ack":
       return new FieldWriter(type, 96).str(frame.id).u8(frame.stream).u64(frame.offset).finish();
     case "stdin":
-      return new FieldWriter(type, 96 + frame.data.byteLength)
-        .str(frame.id)
-        .u64(frame.offset)
-        .bytes(frame.data)
-        .finish();
+      return Buffer.concat([encodeStdinHead(frame), frame.data]);
     case "stdinClose":
       return new FieldWriter(type, 96).str(frame.id).u64(frame.offset).finish();
     case "resize":
@@ -59,6 +55,11 @@ export function encodeHostFrame(frame: HostFrame): Buffer {
     case "shutdown":
       return new FieldWriter(type).u32(frame.graceMs).finish();
   }
+}
+
+/** All of it but its data, which follow: who has them need not copy them. */
+export function encodeStdinHead({ id, offset, data }: Extract<HostFrame, { type: "stdin" }>): Buffer {
+  return new FieldWriter(HOST_FRAME.stdin, 96).str(id).u64(offset).finish(data.byteLength);
 }
 
 /** The other half, for supervisors written in this language. Raises CONTAINER_LOST on anything malformed. */

@@ -2,7 +2,7 @@
 export const PROTOCOL_VERSION = 1;
 export const MAX_FRAME_BYTES = 1_048_576;
 export const RING_BYTES = 262_144;
-export const STDIN_WINDOW_BYTES = 65_536;
+export const STDIN_WINDOW_BYTES = 524_288;
 export const TOKEN_BYTES = 32;
 
 export const HOST_FRAME = {

@@ -3,7 +3,7 @@ import { protocolError } from "./frames.ts";
 import { STDIN_WINDOW_BYTES } from "./protocol.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
-const SLICE_BYTES = 32_768;
+const SLICE_BYTES = 131_072;
 
 export interface StdinSender {
   stdin(offset: number, data: Uint8Array): void;
@@ -17,6 +17,8 @@ export interface StdinSender {
 export class StdinWindow {
   readonly #send: StdinSender;
   readonly #unacked: { offset: number; data: Uint8Array }[] = [];
+  /** Of what was acknowledged, which nobody looks at any more; no more than a window of it. */
+  readonly #spare: Uint8Array[] = [];
   #sent: number | undefined;
   #acked = 0;
   #closeAt: number | undefined;
@@ -36,7 +38,12 @@ export class StdinWindow {
 
   /** Resolves when all bytes are taken; writes of several callers keep their order. */
   write(data: Uint8Array, signal?: AbortSignal): Promise<void> {
-    return this.#inTurn(() => this.#write(data, signal), signal);
+    return this.#inTurn(async () => this.#taken(await this.#pass(data, signal), signal), signal);
+  }
+
+  /** Resolves when all bytes are on their way, for who has more: at most one window of them is not taken yet. */
+  pass(data: Uint8Array, signal?: AbortSignal): Promise<void> {
+    return this.#inTurn(async () => void (await this.#pass(data, signal)), signal);
   }
 
   /** After all that was written before. Resolves when the command's input has ended. */
@@ -65,6 +72,7 @@ export class StdinWindow {
     for (let first = this.#unacked[0]; first !== undefined; first = this.#unacked[0]) {
       if (first.offset + first.data.byteLength > this.#acked) break;
       this.#unacked.shift();
+      if (first.data.buffer.byteLength === SLICE_BYTES) this.#spare.push(new Uint8Array(first.data.buffer));
     }
     this.#changes.wakeAll();
   }
@@ -100,7 +108,8 @@ export class StdinWindow {
     while (!this.#isGone) await this.#changes.wait(signal);
   }
 
-  async #write(data: Uint8Array, signal?: AbortSignal): Promise<void> {
+  /** Where the last byte ends. */
+  async #pass(data: Uint8Array, signal?: AbortSignal): Promise<number> {
     if (this.#closeAt !== undefined) {
       throw new AidoError("EXECUTION_CONFLICT", "The command's standard input is already closed");
     }
@@ -113,17 +122,29 @@ export class StdinWindow {
         continue;
       }
       // A copy: the caller may reuse its buffer while this one waits to be sent again.
-      const slice = data.slice(at, at + Math.min(room, SLICE_BYTES));
+      const slice = this.#copy(data.subarray(at, at + Math.min(room, SLICE_BYTES)));
       this.#unacked.push({ offset: sent, data: slice });
       this.#send.stdin(sent, slice);
       at += slice.byteLength;
       sent += slice.byteLength;
       this.#sent = sent;
     }
+    return sent;
+  }
+
+  async #taken(sent: number, signal?: AbortSignal): Promise<void> {
     while (this.#acked < sent) {
       await this.#changes.wait(signal);
       if (this.#acked < sent) this.#refuseWhenGone();
     }
+  }
+
+  /** In memory that was used before, where there is much: new memory for all of it costs more than the copy. */
+  #copy(data: Uint8Array): Uint8Array {
+    if (data.byteLength < SLICE_BYTES / 2) return Uint8Array.from(data);
+    const copy = (this.#spare.pop() ?? new Uint8Array(SLICE_BYTES)).subarray(0, data.byteLength);
+    copy.set(data);
+    return copy;
   }
 
   async #position(signal?: AbortSignal): Promise<number> {

@@ -10,7 +10,7 @@ import {
   protocolError,
   type SupervisorFrame,
 } from "./frames.ts";
-import { encodeHostFrame } from "./host-frames.ts";
+import { encodeHostFrame, encodeStdinHead } from "./host-frames.ts";
 import { HOST_FRAME, PROTOCOL_VERSION } from "./protocol.ts";
 import { printable, refusalToError } from "./refusal.ts";
 import { decodeSupervisorFrame } from "./supervisor-frames.ts";
@@ -114,7 +114,15 @@ export class SupervisorConnection {
 
   send(frame: HostFrame): void {
     if (this.#failure !== undefined) return;
-    this.#stream.write(encodeHostFrame(frame));
+    if (frame.type !== "stdin") {
+      this.#stream.write(encodeHostFrame(frame));
+      return;
+    }
+    // Its data go out as they are, so they must stay what they are.
+    this.#stream.cork();
+    this.#stream.write(encodeStdinHead(frame));
+    this.#stream.write(frame.data);
+    this.#stream.uncork();
   }
 
   /** Undefined when the stream takes more at once; otherwise resolves when it does, or when it is closed. */

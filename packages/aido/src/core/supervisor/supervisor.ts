@@ -118,6 +118,11 @@ export class Supervisor {
     await this.#get(id)?.stdin.write(data, signal);
   }
 
+  /** For input that goes on: resolves when the bytes are on their way, of which there is a window at most. */
+  async passStdin(id: string, data: Uint8Array, signal?: AbortSignal): Promise<void> {
+    await this.#get(id)?.stdin.pass(data, signal);
+  }
+
   /** All of its input at once, unless it was given before. */
   async giveStdin(id: string, data: Uint8Array, signal?: AbortSignal): Promise<void> {
     await this.#get(id)?.stdin.give(data, signal);

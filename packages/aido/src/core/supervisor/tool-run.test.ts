@@ -131,3 +131,44 @@ describe("a builtin tool that is not to blame goes on", () => {
     leaving.abort();
   });
 });
+
+describe("input of a builtin tool", () => {
+  test("is asked for as far as there is room, not only when the tool has taken what came before", async () => {
+    await using parts = await bedWithSupervisor();
+    const { bed, supervisor } = parts;
+    bed.driver.haltTools(SANDBOX, true);
+    const leaving = new AbortController();
+    let asked = 0;
+    const source = async function* () {
+      for (;;) {
+        asked += 1;
+        yield Buffer.alloc(100_000);
+      }
+    };
+    const run = supervisor.tool(["write", "/", "work/f", "-"], { stdin: source(), signal: leaving.signal });
+    // Five fit into the window; the sixth is being sent.
+    await expect.poll(() => asked, { timeout: 10_000 }).toBe(6);
+    leaving.abort(new Error("left"));
+    await expect(run.done).rejects.toThrow("left");
+    expect(asked).toBe(6);
+  });
+
+  test("may come in one memory that is used again, also when the connection is lost meanwhile", async () => {
+    await using parts = await bedWithSupervisor();
+    const { bed, supervisor } = parts;
+    const memory = Buffer.alloc(90_000);
+    const content: Buffer[] = [];
+    const source = async function* () {
+      for (let round = 0; round < 40; round += 1) {
+        memory.fill(round + 1);
+        content.push(Buffer.from(memory));
+        if (round % 10 === 5) bed.driver.dropConnections(SANDBOX);
+        yield memory;
+        memory.fill(0xee);
+      }
+    };
+    await supervisor.tool(["write", "/", "work/f", "-"], { stdin: source() }).done;
+    const written = await bed.driver.files(SANDBOX).readFile("/work", "f");
+    expect(written.equals(Buffer.concat(content))).toBe(true);
+  });
+});

@@ -140,7 +140,7 @@ export class ToolRun implements ExecListener {
       this.#isInputAwaited = false;
       this.#silence?.refresh();
       const isTaken = await this.#give(() =>
-        this.#supervisor.writeStdin(this.#id, chunk, this.#stopped.signal),
+        this.#supervisor.passStdin(this.#id, chunk, this.#stopped.signal),
       );
       if (!isTaken) return;
       this.#isInputAwaited = true;
