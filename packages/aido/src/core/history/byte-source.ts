@@ -1,21 +1,47 @@
-/** Exact numbers of bytes from a stream of chunks. `ended` is raised when the stream ends too early. */
+/**
+ * Exact numbers of bytes from a stream of chunks. `ended` is raised when the stream ends too early. Of a stream whose chunks
+ * are valid only until the next is asked for, so is what is taken.
+ */
 export class ByteSource {
   readonly #iterator: AsyncIterator<Uint8Array>;
   readonly #ended: () => Error;
+  readonly #isTransient: boolean;
   #parts: Buffer[] = [];
   #length = 0;
 
-  constructor(chunks: AsyncIterable<Uint8Array>, ended: () => Error) {
+  constructor(
+    chunks: AsyncIterable<Uint8Array>,
+    ended: () => Error,
+    { isTransient = false }: { isTransient?: boolean } = {},
+  ) {
     this.#iterator = chunks[Symbol.asyncIterator]();
     this.#ended = ended;
+    this.#isTransient = isTransient;
   }
 
   async take(count: number): Promise<Buffer> {
     while (this.#length < count) await this.#pull();
-    const whole = this.#whole();
-    this.#parts = [whole.subarray(count)];
     this.#length -= count;
-    return whole.subarray(0, count);
+    const [first] = this.#parts;
+    if (first !== undefined && first.length >= count) {
+      this.#parts[0] = first.subarray(count);
+      return first.subarray(0, count);
+    }
+    // Of the last part only what is asked for is copied.
+    const taken = Buffer.allocUnsafe(count);
+    for (let at = 0; at < count; ) {
+      const part = this.#parts.shift() ?? Buffer.alloc(0);
+      const copied = part.copy(taken, at);
+      at += copied;
+      if (copied < part.length) this.#parts.unshift(part.subarray(copied));
+    }
+    return taken;
+  }
+
+  /** False at the end of the stream. */
+  async hasMore(): Promise<boolean> {
+    while (this.#length === 0) if (!(await this.#mayPull())) return false;
+    return true;
   }
 
   async skip(count: number): Promise<void> {
@@ -48,9 +74,16 @@ export class ByteSource {
   }
 
   async #pull(): Promise<void> {
+    if (!(await this.#mayPull())) throw this.#ended();
+  }
+
+  async #mayPull(): Promise<boolean> {
+    const last = this.#parts.pop();
+    if (last !== undefined) this.#parts.push(this.#isTransient ? Buffer.from(last) : last);
     const { done, value } = await this.#iterator.next();
-    if (done === true) throw this.#ended();
+    if (done === true) return false;
     this.#parts.push(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
     this.#length += value.length;
+    return true;
   }
 }

@@ -12,6 +12,11 @@ export interface ObjectOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface GetOptions extends ObjectOptions {
+  /** The reader is done with each chunk before it asks for the next, whose memory may be the same. */
+  readonly isTransient?: boolean | undefined;
+}
+
 /** Where large things lie that outlive their sandbox. A key is a relative path: see `checkKey`. */
 export interface ObjectStore {
   /**
@@ -20,7 +25,7 @@ export interface ObjectStore {
    */
   put(key: string, body: AsyncIterable<Uint8Array>, options?: ObjectOptions): Promise<StoredObject>;
   /** Raises OBJECT_NOT_FOUND before the first byte. A stream that ends early raises; it never just ends. */
-  get(key: string, options?: ObjectOptions): Promise<AsyncIterable<Uint8Array>>;
+  get(key: string, options?: GetOptions): Promise<AsyncIterable<Uint8Array>>;
   /** Undefined when there is none. */
   head(key: string, options?: ObjectOptions): Promise<ObjectInfo | undefined>;
   /** Idempotent: removing what is not there succeeds. */

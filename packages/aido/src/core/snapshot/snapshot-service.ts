@@ -140,7 +140,7 @@ export class SnapshotService implements Snapshots {
     const { sha256, signal, onProgress } = options;
     this.#mustBeFor(record, url);
     const { store, key } = await this.#deps.stores.locate(url);
-    const object = await store.get(key, { signal });
+    const object = await store.get(key, { isTransient: true, signal });
     await this.#deps.settled?.(record.id);
     const trees = new SandboxTrees(this.#deps.supervisors.get(record), signal);
     const { maxBytes } = this.#deps;
@@ -155,7 +155,7 @@ export class SnapshotService implements Snapshots {
       });
       // It lies where the sandbox's user may not stage anything, so it is unpacked when it is known to be whole.
       if (manifest.state !== null) {
-        const again = await store.get(key, { signal });
+        const again = await store.get(key, { isTransient: true, signal });
         const state = (archive: AsyncIterable<Uint8Array>) => trees.unpack("/", STATE_DIRECTORY, archive);
         await unpackSnapshot(again, { sha256, maxBytes, state });
       }

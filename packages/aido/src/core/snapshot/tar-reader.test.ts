@@ -95,3 +95,25 @@ function patched(header: Buffer, size: number): Buffer {
   block.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
   return block;
 }
+
+test("chunks in memory that is used again are read all the same", async () => {
+  const both = Buffer.concat([FIRST, SECOND]);
+  for (const size of [100, 700, 5000]) {
+    const memory = Buffer.alloc(size);
+    const source = async function* () {
+      for (let at = 0; at < both.length; at += size) {
+        yield memory.subarray(0, both.copy(memory, 0, at, at + size));
+        memory.fill(0xee);
+      }
+    };
+    const reader = new TarReader(source());
+    expect((await take(reader)).bytes.equals(FIRST)).toBe(true);
+    expect((await take(reader)).info.sha256).toBe(sha256(SECOND));
+    await reader.end();
+  }
+});
+
+test("an archive that need not be hashed is not", async () => {
+  const reader = new TarReader(inChunks(FIRST, 4096), { isHashed: false });
+  expect((await take(reader)).info).toEqual({ entries: 3, bytes: FIRST.length, sha256: undefined });
+});

@@ -12,22 +12,27 @@ const WITHOUT_CONTENT = new Set(["1", "2", "3", "4", "5", "6"]);
 export interface ArchiveInfo {
   readonly entries: number;
   readonly bytes: number;
-  /** In hex. */
-  readonly sha256: string;
+  /** In hex; undefined when it was not asked for. */
+  readonly sha256: string | undefined;
 }
 
-/** Archives that follow each other in one stream, each to its end mark. Nothing is gathered but the headers of long names. */
+/**
+ * Archives that follow each other in one stream, each to its end mark. Nothing is gathered but the headers of long names.
+ * Takes and gives chunks that are valid until the next is asked for.
+ */
 export class TarReader implements AsyncDisposable {
   readonly #source: AsyncIterator<Uint8Array>;
+  readonly #isHashed: boolean;
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(source: AsyncIterable<Uint8Array>) {
+  constructor(source: AsyncIterable<Uint8Array>, { isHashed = true } = {}) {
     this.#source = source[Symbol.asyncIterator]();
+    this.#isHashed = isHashed;
   }
 
   /** The next archive's bytes, end mark included; returns what went through. Must be read before the next. */
   async *archive(): AsyncGenerator<Uint8Array, ArchiveInfo, undefined> {
-    const hash = createHash("sha256");
+    const hash = this.#isHashed ? createHash("sha256") : undefined;
     let entries = 0;
     let bytes = 0;
     let zeroBlocks = 0;
@@ -40,7 +45,7 @@ export class TarReader implements AsyncDisposable {
       this.#rest = this.#rest.subarray(at);
       at = 0;
       bytes += part.length;
-      hash.update(part);
+      hash?.update(part);
       return part;
     };
     while (zeroBlocks < 2 || skip > 0) {
@@ -67,7 +72,7 @@ export class TarReader implements AsyncDisposable {
       if (header !== undefined && !EXTENDED.has(header.type)) size = undefined;
     }
     yield take();
-    return { entries, bytes, sha256: hash.digest("hex") };
+    return { entries, bytes, sha256: hash?.digest("hex") };
   }
 
   /** Raises unless the stream ends here. */
@@ -82,10 +87,11 @@ export class TarReader implements AsyncDisposable {
 
   async #more(bytes: number): Promise<void> {
     while (this.#rest.length < bytes) {
+      const rest = Buffer.from(this.#rest);
       const next = await this.#source.next();
       if (next.done === true) throw noTar("it is cut off");
       const chunk = Buffer.from(next.value.buffer, next.value.byteOffset, next.value.byteLength);
-      this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+      this.#rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     }
   }
 }

@@ -24,20 +24,22 @@ export async function unpackSnapshot(
   object: AsyncIterable<Uint8Array>,
   options: UnpackOptions,
 ): Promise<SnapshotManifest> {
-  const hash = createHash("sha256");
+  // An object of which the hash is known holds what was packed; of any other only its own manifest tells.
+  const hash = options.sha256 === undefined ? undefined : createHash("sha256");
   const hashed = async function* () {
     for await (const chunk of object) {
-      hash.update(chunk);
+      hash?.update(chunk);
       yield chunk;
     }
   };
-  await using reader = new TarReader(limited(decompress(hashed()), options.maxBytes));
+  const isHashed = hash === undefined;
+  const plain = decompress(hashed(), { isSummed: isHashed });
+  await using reader = new TarReader(limited(plain, options.maxBytes), { isHashed });
   const workspace = await deliver(reader, options.workspace);
   const state = await deliver(reader, options.state);
   const manifest = await readManifest(reader);
   await reader.end();
-  const found = hash.digest("hex");
-  if (options.sha256 !== undefined && found !== options.sha256.toLowerCase()) {
+  if (hash?.digest("hex") !== options.sha256?.toLowerCase()) {
     throw broken("it is not the object that was taken");
   }
   checkArchive("workspace", manifest.workspace, workspace);
@@ -83,7 +85,7 @@ async function readManifest(reader: TarReader): Promise<SnapshotManifest> {
   for await (const part of reader.archive()) {
     bytes += part.byteLength;
     if (bytes > MAX_MANIFEST_BYTES) throw broken("its manifest is too large");
-    parts.push(part);
+    parts.push(Uint8Array.from(part));
   }
   return parseManifest(Buffer.concat(parts));
 }

@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtemp, readdir, readlink, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -25,4 +26,22 @@ test("what a killed process left unfinished goes with a later put, and nothing t
   await utimes(old, new Date(0), new Date(0));
   await opened.store.put("key", inChunks(Buffer.from("x"), 1));
   expect((await readdir(opened.directory)).sort()).toEqual([".aido-unfinished-fedcba9876543210", "key"]);
+});
+
+test("a reader that is done with each chunk at once gets all of an object, and leaves it closed when it goes", async () => {
+  await using opened = await openDirectory();
+  const content = randomBytes(9_000_001);
+  await opened.store.put("key", inChunks(content, 100_000));
+  const hash = createHash("sha256");
+  for await (const chunk of await opened.store.get("key", { isTransient: true })) hash.update(chunk);
+  expect(hash.digest("hex")).toBe(createHash("sha256").update(content).digest("hex"));
+  for await (const _ of await opened.store.get("key", { isTransient: true })) break;
+  const leaving = new AbortController();
+  const reading = async () => {
+    const { signal } = leaving;
+    for await (const _ of await opened.store.get("key", { isTransient: true, signal })) leaving.abort();
+  };
+  await expect(reading()).rejects.toMatchObject({ name: "AbortError" });
+  const files = (await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ""));
+  expect(await Promise.all(files)).not.toContain(join(opened.directory, "key"));
 });

@@ -1,15 +1,17 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { checkKey, objectNotFound } from "../../core/object-store/object-key.ts";
 import type {
+  GetOptions,
   ObjectInfo,
   ObjectOptions,
   ObjectStore,
   StoredObject,
 } from "../../core/object-store/object-store.ts";
 
+const READ_BYTES = 2 * 1024 * 1024;
 const UNFINISHED = ".aido-unfinished-";
 /** No upload takes longer; what is older was left by a process that was killed. */
 const ABANDONED_MS = 24 * 3_600_000;
@@ -56,7 +58,7 @@ export class DirectoryStore implements ObjectStore {
     return { bytes, sha256: hash.digest("hex") };
   }
 
-  async get(key: string, options: ObjectOptions = {}): Promise<AsyncIterable<Uint8Array>> {
+  async get(key: string, options: GetOptions = {}): Promise<AsyncIterable<Uint8Array>> {
     options.signal?.throwIfAborted();
     const path = this.#path(key);
     const file = await open(path, "r").catch(absent);
@@ -65,6 +67,7 @@ export class DirectoryStore implements ObjectStore {
       await file.close();
       throw objectNotFound(pathToFileURL(path).href);
     }
+    if (options.isTransient === true) return inTurns(file, options.signal);
     return file.createReadStream({ highWaterMark: 256 * 1024, ...withSignal(options.signal) });
   }
 
@@ -84,6 +87,31 @@ export class DirectoryStore implements ObjectStore {
     // A name of ours would be taken for an unfinished upload and removed.
     if (basename(path).startsWith(UNFINISHED)) throw objectNotFound(pathToFileURL(path).href);
     return path;
+  }
+}
+
+/** One buffer is read into while the other is looked at: many new ones keep the collector of memory at work. */
+async function* inTurns(
+  file: FileHandle,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const read = (buffer: Buffer) => file.read(buffer, 0, buffer.length);
+  let [current, other] = [Buffer.allocUnsafeSlow(READ_BYTES), Buffer.allocUnsafeSlow(READ_BYTES)];
+  let reading = read(current);
+  try {
+    for (;;) {
+      const { bytesRead } = await reading;
+      signal?.throwIfAborted();
+      if (bytesRead === 0) return;
+      reading = read(other);
+      // Heard of when it is its turn.
+      reading.catch(() => undefined);
+      yield current.subarray(0, bytesRead);
+      [current, other] = [other, current];
+    }
+  } finally {
+    await reading.catch(() => undefined);
+    await file.close();
   }
 }
 
