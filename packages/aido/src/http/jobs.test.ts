@@ -130,7 +130,12 @@ describe("jobs over HTTP", () => {
 
   test.each([
     ["an unknown field", "EXEC", { sidecarUrl: "x", command: "ls", comand: "ls" }, /comand/],
-    ["a field given twice", "EXEC", { sidecarUrl: "x", sidecar_url: "y", command: "ls" }, /twice/],
+    [
+      "a field given twice",
+      "EXEC",
+      { sidecarUrl: "x", sidecar_url: "y", command: "ls" },
+      /as sidecarUrl and as sidecar_url/,
+    ],
     ["a missing field", "SANDBOX_STOP", {}, /sandboxId/],
     ["JSON that is none", "SANDBOX_CREATE", { env_json: "{" }, /envJson.*JSON object/],
     ["JSON that is a list", "SANDBOX_CREATE", { metadata_json: "[1]" }, /metadataJson.*JSON object/],

@@ -60,16 +60,15 @@ export function named<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.preprocess((value, context) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
     const result: Record<string, unknown> = {};
+    const written = new Map<string, string>();
     for (const [name, field] of Object.entries(value)) {
       const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-      if (Object.hasOwn(result, camel)) {
-        context.issues.push({
-          code: "custom",
-          input: value,
-          path: [name],
-          message: `is given twice, also as ${camel}`,
-        });
+      const before = written.get(camel);
+      if (before !== undefined) {
+        const message = `is given twice, as ${before} and as ${name}`;
+        context.issues.push({ code: "custom", input: value, path: [camel], message });
       }
+      written.set(camel, name);
       Object.defineProperty(result, camel, {
         value: field,
         enumerable: true,
