@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 
 /** The built command line: what users run. `npm run build` makes it. */
-export const MAIN = new URL("../../dist/cli/main.js", import.meta.url).pathname;
+export const MAIN = new URL("../../dist/bundle/main.cjs", import.meta.url).pathname;
 const DEADLINE_MS = 60_000;
 
 export interface Outcome {
