@@ -29,8 +29,8 @@ export async function startGitServer(
   const args = [
     "req",
     "-x509",
-    "-newkey",
-    "rsa:2048",
+    // Such a key is made at once.
+    ...["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
     "-nodes",
     "-keyout",
     key,
