@@ -9,8 +9,8 @@ const CI = process.env.CI === "true" || process.env.CI === "1";
 /** In the order in which they are begun: the longest first, so that no lane waits long for the others at the end. */
 const ALL = ["e2e", "docker", "local", "unit", "hostile", "asan", "agent", "fuzz", "lint"];
 const ON_ENGINE = ["e2e", "docker", "hostile"];
-/** While the engine is made ready: one that is long, and then short ones, so that those on the engine do not wait for a lane. */
-const MEANWHILE = ["local", "agent", "asan", "fuzz", "lint"];
+/** While the engine is made ready: one that is long, then the shortest, so that those on the engine hardly wait for a lane. */
+const MEANWHILE = ["local", "lint", "fuzz", "agent", "asan"];
 /** Most suites wait more than they compute; none looks at what the others make. */
 const LANES = Math.min(3, availableParallelism() + 1);
 /** Long enough to walk every frame; longer runs are for a change of the parser. */
