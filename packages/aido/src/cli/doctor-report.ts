@@ -10,6 +10,8 @@ import { formatBytes } from "./output/format.ts";
 
 const ANSWER_LIMIT_MS = 60_000;
 const TMP_HINT = "Make room in it, or set TMPDIR to a directory that can be written.";
+const START_HINT = "Start it, for example with: sudo systemctl start docker";
+const GROUP_HINT = "Join the docker group with `sudo usermod -aG docker $USER` and log in again.";
 const LITTLE_DISK_BYTES = 1024 ** 3;
 
 /** Asks every driver what it can do here. Makes nothing that stays. */
@@ -39,7 +41,7 @@ export async function doctorReport(config: Config): Promise<DoctorReport> {
     const docker =
       silence === undefined
         ? await ask("docker", () => openDocker(context), { config, scratch })
-        : [failed("docker", silence, "Start it, for example with: sudo systemctl start docker")];
+        : [failed("docker", silence, / (EACCES|EPERM)\b/.test(silence) ? GROUP_HINT : START_HINT)];
     const local = await ask("local", () => openLocal(context), { config, scratch });
     const usable = [...(works(docker) ? ["docker"] : []), ...(works(local) ? ["local"] : [])];
     const driver = config.driver === "auto" ? usable[0] : usable.find((name) => name === config.driver);

@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { asOrdinaryUser } from "../../test/processes/as-ordinary-user.ts";
 import { collectInputs } from "./collect-inputs.ts";
 
 async function makeProject(files: readonly string[]) {
@@ -127,4 +128,15 @@ test("S0-35 a file that a pattern matches and whose name is not UTF-8 is refused
   for (const pattern of ["data", "data/*.csv", "**/*.csv"]) {
     await expect(project.paths(pattern)).rejects.toMatchObject({ code: "INVALID_PATH" });
   }
+});
+
+test.each(["data", "data/closed"])("S0-35 an input that may not be read (%s) is named", async (closed) => {
+  await using project = await makeProject(["data/open", "data/closed"]);
+  await chmod(project.root, 0o755);
+  await chmod(join(project.project, closed), 0);
+  using _ = asOrdinaryUser();
+  await expect(project.paths("data/*")).rejects.toMatchObject({
+    code: "INPUT_NOT_FOUND",
+    message: `The input ${closed} may not be read`,
+  });
 });

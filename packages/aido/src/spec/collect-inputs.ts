@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { constants } from "node:fs";
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import type { RunFile } from "@aido/sdk";
@@ -39,7 +39,7 @@ export async function collectInputs(
 
 /** A file of the project as part of a request; its content is read when it is asked for. */
 export async function toRunFile(path: string, source: string): Promise<RunFile> {
-  const { mode } = await stat(source);
+  const mode = modeOf(path, source);
   return {
     path,
     executable: (mode & 0o111) !== 0,
@@ -48,6 +48,19 @@ export async function toRunFile(path: string, source: string): Promise<RunFile> 
       yield* file.createReadStream() as AsyncIterable<Uint8Array>;
     },
   };
+}
+
+/** Opening it is what counts: permissions are not all that can stand in the way. At once, so that few are open. */
+function modeOf(path: string, source: string): number {
+  let file: number | undefined;
+  try {
+    file = openSync(source, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    return fstatSync(file).mode;
+  } catch (thrown) {
+    throw (thrown as NodeJS.ErrnoException).code === "EACCES" ? notReadable(path, thrown) : thrown;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
 }
 
 class InputWalk {
@@ -128,7 +141,11 @@ class InputWalk {
 
   async #list(path: string): Promise<readonly Entry[]> {
     const options = { withFileTypes: true, encoding: "buffer" } as const;
-    const entries = (await readdir(join(this.#root, path), options).catch(missingAsUndefined)) ?? [];
+    const entries =
+      (await readdir(join(this.#root, path), options).catch((thrown: NodeJS.ErrnoException) => {
+        if (thrown.code === "EACCES") throw notReadable(path, thrown);
+        return missingAsUndefined(thrown);
+      })) ?? [];
     return entries
       .map((entry) => ({
         name: entry.name.toString(),
@@ -151,6 +168,14 @@ interface Entry {
   /** False for a name that is not UTF-8, which the text does not say. */
   isText: boolean;
   isDirectory(): boolean;
+}
+
+function notReadable(path: string, cause: unknown): AidoError {
+  return new AidoError("INPUT_NOT_FOUND", `The input ${path} may not be read`, {
+    hint: "Change its permissions, or write a pattern that does not match it.",
+    details: { path },
+    cause,
+  });
 }
 
 function notText(path: string): AidoError {

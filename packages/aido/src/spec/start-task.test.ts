@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Runs, StartRun, UpRequest } from "@aido/sdk";
 import { AidoError, type RunRecord } from "@aido/sdk/protocol";
 import { expect, test } from "vitest";
+import { asOrdinaryUser } from "../../test/processes/as-ordinary-user.ts";
 import { implicitSpec } from "./implicit-spec.ts";
 import { loadSpec, loadTemplate } from "./load-spec.ts";
 import { parseSpec } from "./parse-spec.ts";
@@ -64,13 +65,6 @@ test("S0-40 a task file that may not be read is refused", async () => {
   using _ = asOrdinaryUser();
   await expect(readTask(join(project.root, "a.py"))).rejects.toMatchObject({ code: "TASK_NOT_READABLE" });
 });
-
-/** Nothing is closed to root; every other user is that already. */
-function asOrdinaryUser(): Disposable {
-  const isRoot = process.getuid?.() === 0;
-  if (isRoot) process.seteuid?.(65534);
-  return { [Symbol.dispose]: () => (isRoot ? process.seteuid?.(0) : undefined) };
-}
 
 test("S0-39 the named sandbox is used, else the newest that `up` made", async () => {
   await using project = await makeProject({ "a.py": "", "sandbox.yaml": SPEC });

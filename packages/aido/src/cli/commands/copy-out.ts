@@ -24,7 +24,8 @@ export async function copyOut(aido: Aido, request: CopyRequest): Promise<Copied>
       hint: "Only files and directories can be copied.",
     });
   }
-  await using tree = await HostTree.open(dirname(target)).catch((cause: unknown) => {
+  await using tree = await HostTree.open(dirname(target)).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code !== "ENOENT" && cause.code !== "ENOTDIR") throw cause;
     throw new AidoError("FILE_NOT_FOUND", `The directory ${dirname(target)} is not there`, {
       hint: "Make it first; nothing was copied.",
       cause,

@@ -46,3 +46,14 @@ test("what is not an AidoError is called a bug, with its cause only under --verb
   await printError(new TypeError("x is undefined"), verbose);
   expect(verbose.stderr.text).toContain("print-error.test.ts");
 });
+
+test("a path of this machine that cannot be used is told as that, anything else unforeseen as a bug", async () => {
+  const told = async (thrown: unknown) => {
+    const out = output();
+    await printError(thrown, out);
+    return out.stderr.text;
+  };
+  const refused = Object.assign(new Error("EACCES: permission denied, mkdir '/root/x'"), { code: "EACCES" });
+  expect(await told(Object.assign(refused, { path: "/root/x" }))).toContain("hint: Check this path");
+  expect(await told(new TypeError("x is undefined"))).toContain("hint: This looks like a bug in aido");
+});

@@ -19,7 +19,7 @@ export async function printError(thrown: unknown, output: ErrorOutput): Promise<
   const lines = [`aido: ${error.message}`];
   if (error.hint !== undefined) lines.push(`hint: ${error.hint}`);
   if (error.code === "INTERNAL_SERVER_ERROR" && !output.verbose) {
-    lines.push("hint: This looks like a bug in aido. Run it again with --verbose to see where it happened.");
+    lines.push(`hint: ${isAboutPath(error.cause) ? PATH_HINT : BUG_HINT}`);
   }
   if (output.verbose) lines.push(...explain(error));
   await output.stderr.write(`${lines.map(printableLines).join("\n")}\n`);
@@ -27,6 +27,15 @@ export async function printError(thrown: unknown, output: ErrorOutput): Promise<
 }
 
 const MOST_CAUSES = 8;
+const BUG_HINT = "This looks like a bug in aido. Run it again with --verbose to see where it happened.";
+const PATH_HINT = "Check this path and its permissions; --verbose shows what was done with it.";
+const PATH_CODES = ["EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR", "EISDIR", "ELOOP", "ENAMETOOLONG"];
+
+/** What this machine's files answered, which is more often their owner's doing than ours. */
+function isAboutPath(cause: unknown): boolean {
+  if (!(cause instanceof Error) || !("path" in cause) || typeof cause.path !== "string") return false;
+  return "code" in cause && PATH_CODES.includes(String(cause.code));
+}
 
 function explain(error: AidoError): string[] {
   const lines = [`code: ${error.code}`];
