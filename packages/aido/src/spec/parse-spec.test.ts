@@ -186,7 +186,10 @@ describe("a spec that is wrong", () => {
     expect(await firstProblem("name: a\n\truntime: b\n")).toMatchObject({ line: 2 });
     expect(await firstProblem("- a\n- b\n")).toMatchObject({ line: 1, message: "the file must be a map" });
     expect(await firstProblem("just words\n")).toMatchObject({ line: 1, message: "the file must be a map" });
-    expect(await firstProblem(`${MINIMAL}---\nname: b\n`)).toMatchObject({ line: 4 });
+    expect(await firstProblem(`${MINIMAL}---\nname: b\n`)).toMatchObject({
+      line: 4,
+      message: "another document begins here",
+    });
   });
 
   test.each([

@@ -65,9 +65,12 @@ function yamlProblems(
   return errors.map((error) => {
     const { line, col } = lines.linePos(error.pos[0]);
     const found = (text.split("\n")[line - 1] ?? "").trim().slice(0, 60);
+    const place = { line, column: col, path: "", text: found };
+    if (error.code === "MULTIPLE_DOCS")
+      return { ...place, message: "another document begins here", fix: "Keep one spec in each file." };
     const fix =
       error.code === "DUPLICATE_KEY" ? "Keep one of the two." : "Correct the YAML here; indent with spaces.";
-    return { line, column: col, path: "", text: found, message: `not valid YAML: ${error.message}`, fix };
+    return { ...place, message: `not valid YAML: ${error.message}`, fix };
   });
 }
 
