@@ -43,7 +43,7 @@ int take_listener(int handed);
 /* ---- conn.c ---- */
 
 struct conn {
-  bool used, welcome, blocked, closing;
+  bool used, welcome, blocked, closing, gone;
   struct source source;
   struct buffer in, out;
   uint64_t hello_by;

@@ -46,7 +46,7 @@ static void send_iov(struct conn *c, struct iovec *iov, int count) {
   struct msghdr message = {.msg_iov = iov, .msg_iovlen = (size_t)count};
   ssize_t put = sendmsg(c->source.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (put < 0 && errno != EAGAIN && errno != EINTR) {
-    c->closing = true;
+    c->closing = c->gone = true;
     return;
   }
   size_t sent = put > 0 ? (size_t)put : 0;
@@ -147,6 +147,18 @@ static void conn_send(struct conn *c) {
   }
 }
 
+/* What a host said before it died is still to be done: a command that it has on record must not be missing. */
+static void hear_out(struct conn *c) {
+  uint8_t bytes[4096];
+  ssize_t got;
+  c->closing = false;
+  do {
+    conn_parse(c);
+    buffer_consume(&c->out, c->out.length);
+    got = c->closing ? 0 : recv(c->source.fd, bytes, sizeof bytes, MSG_DONTWAIT);
+  } while (got > 0 && buffer_append(&c->in, bytes, (size_t)got));
+}
+
 void conn_flush(struct conn *c) {
   conn_send(c);
   /* Frames that were left unread while too many answers waited. */
@@ -155,6 +167,7 @@ void conn_flush(struct conn *c) {
     conn_send(c);
   }
   if (c->closing) {
+    if (c->gone && c->welcome) hear_out(c);
     conn_close(c);
     return;
   }
@@ -471,6 +484,7 @@ static void conn_ready(struct source *s, uint32_t events) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) {
     c->closing = true;
+    c->gone = got <= 0;
     return;
   }
   /* What is whole is handled where it lies; only a frame that has begun waits in the buffer. */

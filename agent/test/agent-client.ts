@@ -266,6 +266,11 @@ export class AgentClient implements Disposable {
     return this.wait("error", (frame) => frame.id === id);
   }
 
+  /** Resolves when all that was said is with the kernel. */
+  flushed(): Promise<void> {
+    return new Promise((resolve) => this.#socket.write(new Uint8Array(0), () => resolve()));
+  }
+
   [Symbol.dispose](): void {
     this.#socket.destroy();
   }

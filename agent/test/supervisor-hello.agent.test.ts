@@ -75,3 +75,24 @@ test("ping is answered with its cookie", async () => {
   client.send(HOST_FRAME.ping, new FrameBytes().u64(123_456_789));
   expect(await client.wait("pong")).toEqual({ type: "pong", cookie: 123_456_789 });
 });
+
+test("all that a host said before it died is done, also what was not read when it could no longer be answered", async () => {
+  await using agent = await AgentProcess.start();
+  const host = await agent.open();
+  // There is always something to answer.
+  for (let at = 0; at < 8; at++) host.exec(`loud-${at}`, ["yes"]);
+  await host.wait("output");
+  agent.kill("SIGSTOP");
+  // More than is read at once; the kernel has it all before the host dies.
+  const env = [`FILL=${"x".repeat(45_000)}`];
+  const ids = ["a", "b", "c", "d", "e", "f"];
+  for (const id of ids) host.exec(id, ["true"], "ab".includes(id) ? { env } : {});
+  await host.flushed();
+  host[Symbol.dispose]();
+  agent.kill("SIGCONT");
+  const next = await agent.open();
+  for (const id of ids) {
+    next.attach(id, 0, 0);
+    expect((await next.end(id)).code).toBe(0);
+  }
+});
