@@ -105,6 +105,12 @@ describe("sockets are requests like any other", () => {
     expect(server.lines.join("")).not.toContain(key);
   });
 
+  test("a path that is none is not there, and no failure of the server", async () => {
+    await using server = await listening();
+    for (const path of ["//", "///x", "/api/nowhere"]) expect((await server.connect(path)).status).toBe(404);
+    expect(server.lines.join()).not.toContain("INTERNAL_SERVER_ERROR");
+  });
+
   test("a caller that opens too many, or sends too many signals, is told when to come again", async () => {
     await using server = await listening({ rateLimit: 3 });
     const { bed } = server;

@@ -16,6 +16,7 @@ import { serveExecSocket } from "./exec-socket.ts";
 
 const EXEC_SOCKET = /^\/api\/sandbox\/([^/]+)\/exec\/([^/]+)\/ws$/;
 const MAX_MESSAGE_BYTES = 1024 * 1024;
+const BASE = "http://localhost";
 
 export interface UpgradeDeps extends RequestReports {
   aido: Aido;
@@ -54,9 +55,13 @@ export function upgradeHandler(deps: UpgradeDeps): {
   const upgrade = async (asked: Asked, socket: Duplex, head: Buffer): Promise<void> => {
     const { request } = asked;
     if (deps.isDraining()) throw new AidoError("SHUTTING_DOWN", "The server is shutting down");
-    const url = new URL(request.url ?? "/", "http://localhost");
+    const asksFor = request.url ?? "/";
+    // Some paths, `//` for one, are no address at all.
+    const url = new URL(URL.canParse(asksFor, BASE) ? asksFor : "/", BASE);
     const match = EXEC_SOCKET.exec(url.pathname);
-    if (match === null) throw new AidoError("RESOURCE_NOT_FOUND", `There is no WebSocket at ${url.pathname}`);
+    if (match === null) {
+      throw new AidoError("RESOURCE_NOT_FOUND", `There is no WebSocket at ${asksFor.slice(0, 200)}`);
+    }
     asked.operation = "openExecSocket";
     asked.sandbox = decoded(match[1]);
     const principal = await deps.failedLogins.watch(request.socket.remoteAddress, () =>
