@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { openWithStore } from "../compose.ts";
-import type { Config, ServeConfig } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import { SandboxTokens } from "../core/access/sandbox-tokens.ts";
 import type { CoreAido } from "../core/core-aido.ts";
 import { DataDir } from "../core/data-dir.ts";
@@ -17,7 +17,6 @@ import { createApp } from "../http/app.ts";
 import { AuditTrail } from "../http/audit-trail.ts";
 import { BearerAuthenticator } from "../http/auth/authenticator.ts";
 import { FailedLogins } from "../http/auth/failed-logins.ts";
-import { JwtVerifier } from "../http/auth/jwt-verifier.ts";
 import { KEEP_ANSWERS_MS } from "../http/idempotent.ts";
 import { PortProxy } from "../http/proxy/port-proxy.ts";
 import { TokenBuckets } from "../http/rate-limiter.ts";
@@ -29,6 +28,7 @@ import { apiOperations } from "./api-operations.ts";
 import { auditPort, auditSsh } from "./audit-entrances.ts";
 import { chooseEntrance, type Entrance } from "./choose-entrance.ts";
 import { Housekeeping } from "./housekeeping.ts";
+import { openJwt } from "./open-jwt.ts";
 import { openMetrics } from "./open-metrics.ts";
 import { checkQos, openQos } from "./open-qos.ts";
 import { type OpenSsh, openSsh } from "./open-ssh.ts";
@@ -80,7 +80,7 @@ async function serve(
   const audit = new AuditTrail(store.audit, logger);
   const authenticator = new BearerAuthenticator({
     keys: store.apiKeys,
-    jwt: jwtOf(config.serve),
+    jwt: openJwt(config.serve),
     required: entrance !== "open",
     open: config.serve.open,
     allowedOrigins: config.serve.corsOrigins,
@@ -203,14 +203,4 @@ async function openSidecarPorts(
   await ports.start();
   aido.address.useOwnPorts(ports);
   return ports;
-}
-
-function jwtOf(serve: ServeConfig): JwtVerifier | undefined {
-  if (serve.jwtSecret === undefined && serve.jwksUrl === undefined) return undefined;
-  return new JwtVerifier({
-    secret: serve.jwtSecret?.reveal(),
-    jwksUrl: serve.jwksUrl,
-    issuer: serve.jwtIssuer,
-    audience: serve.jwtAudience,
-  });
 }
