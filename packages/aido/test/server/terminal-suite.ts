@@ -40,7 +40,7 @@ export function terminalSuite(driver: "local" | "docker"): void {
       expect([first.wrong, second.wrong, back.wrong]).toEqual([undefined, undefined, undefined]);
     });
 
-    test("a signal reaches the command, and messages that make no sense are told to be so", async () => {
+    test("S3-82 a signal reaches the command, and messages that make no sense are told to be so", async () => {
       await using bed = await ServerBed.start({ driver });
       const id = await bed.sandbox();
       const { json } = await bed.sh(id, "echo up; exec sleep 600", { background: true });
