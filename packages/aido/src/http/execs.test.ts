@@ -50,6 +50,7 @@ describe("commands over HTTP", () => {
     ["no command", { command: [] }, 400, "VALIDATION_ERROR"],
     ["a command that is text", { command: "true" }, 400, "VALIDATION_ERROR"],
     ["a NUL", { command: ["a\0b"] }, 400, "VALIDATION_ERROR"],
+    ["the id of the history's first entry", { command: ["true"], id: "unknown" }, 400, "VALIDATION_ERROR"],
     ["an id that is a path", { command: ["true"], id: "../x" }, 400, "VALIDATION_ERROR"],
     ["a file above the workspace", { command: ["true"], files: { "../../etc/x": "" } }, 400, "INVALID_PATH"],
     ["an empty file name", { command: ["true"], files: { "": "" } }, 400, "VALIDATION_ERROR"],

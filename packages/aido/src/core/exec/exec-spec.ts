@@ -11,6 +11,8 @@ const MAX_PATH_BYTES = 4_096;
 const DEFAULT_GRACE_MS = 2_000;
 const MAX_MS = 2 ** 31;
 const ID = /^[A-Za-z0-9_.-]{1,64}$/;
+/** What the command changes could not be told from the workspace's beginning. */
+const INITIAL_ENTRY = "unknown";
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -23,6 +25,9 @@ export function toExecSpec(
 ): ExecSpec {
   if (!ID.test(id) || id === "." || id === "..") {
     throw invalid(`The exec id ${JSON.stringify(id)} is not 1 to 64 letters, digits, "_", "." or "-"`);
+  }
+  if (id === INITIAL_ENTRY) {
+    throw invalid(`The exec id ${id} is taken: the history's first entry has it`, "Choose another id.");
   }
   checkArgv(request.argv);
   const env = toEnv(record, request);
