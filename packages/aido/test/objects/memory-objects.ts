@@ -23,7 +23,7 @@ export class MemoryObjects {
     return {
       put: async (key, body): Promise<StoredObject> => {
         const chunks: Uint8Array[] = [];
-        for await (const chunk of body) chunks.push(chunk);
+        for await (const chunk of body) chunks.push(Uint8Array.from(chunk));
         const content = Buffer.concat(chunks);
         objects.set(base + key, content);
         await this.during();

@@ -242,6 +242,7 @@ test("S2-66 S2-67 a user's destination is written and read, and never removed; t
   expect(await bed.snapshots.remove(own.url)).toBe(true);
   expect(await bed.snapshots.remove(own.url)).toBe(true);
   await expect(readFile(objectOf(own.url))).rejects.toMatchObject({ code: "ENOENT" });
+  expect(await readdir(bed.objects)).not.toContain(SANDBOX);
 });
 
 test("an upload that is cancelled midway leaves nothing", async () => {

@@ -21,13 +21,14 @@ export interface GetOptions extends ObjectOptions {
 export interface ObjectStore {
   /**
    * All or nothing: until it resolves the key holds what it held before, and a body that breaks off changes nothing.
-   * The body is taken as fast as it can be stored and never collected in memory.
+   * The body is taken as fast as it can be stored and never collected in memory. A chunk of it is valid until the next is
+   * asked for.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, options?: ObjectOptions): Promise<StoredObject>;
   /** Raises OBJECT_NOT_FOUND before the first byte. A stream that ends early raises; it never just ends. */
   get(key: string, options?: GetOptions): Promise<AsyncIterable<Uint8Array>>;
   /** Undefined when there is none. */
   head(key: string, options?: ObjectOptions): Promise<ObjectInfo | undefined>;
-  /** Idempotent: removing what is not there succeeds. */
+  /** With all that was made to hold it. Idempotent: removing what is not there succeeds. */
   remove(key: string, options?: ObjectOptions): Promise<void>;
 }

@@ -10,6 +10,8 @@ export interface Reach {
 
 /** Says what an address may be used for, or raises DESTINATION_REFUSED. */
 export interface DestinationPolicy {
+  /** The operator's own place, ending with a slash; undefined when there is none. */
+  readonly prefix: string | undefined;
   check(url: URL): Reach;
   /** Beneath the operator's prefix: written, read and removed by aido alone. */
   isOperatorManaged(url: string): boolean;
@@ -45,7 +47,10 @@ export class ObjectStores {
   /** The store and the key that the address of one object names. */
   async locate(address: string): Promise<ObjectPlace> {
     const url = parseAddress(address);
-    const at = url.pathname.lastIndexOf("/") + 1;
+    // The operator's objects are looked at from the operator's place: what was made in it for one can go with it.
+    const { prefix } = this.#deps.policy;
+    const isOwn = prefix !== undefined && this.isOperatorManaged(address);
+    const at = isOwn ? parseAddress(prefix).pathname.length : url.pathname.lastIndexOf("/") + 1;
     const key = checkKey(decodeURIComponent(url.pathname.slice(at)));
     // Asked with its whole address: what is allowed may be this one object.
     const reach = this.#deps.policy.check(url);

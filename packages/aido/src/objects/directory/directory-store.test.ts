@@ -45,3 +45,27 @@ test("a reader that is done with each chunk at once gets all of an object, and l
   const files = (await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ""));
   expect(await Promise.all(files)).not.toContain(join(opened.directory, "key"));
 });
+
+test("the directories that were made for an object go with it, and none that holds another", async () => {
+  await using opened = await openDirectory();
+  const put = (key: string) => opened.store.put(key, inChunks(Buffer.from("x"), 1));
+  await put("a/b/one");
+  await put("a/two");
+  await put("three");
+  await opened.store.remove("a/b/one");
+  expect(await readdir(join(opened.directory, "a"))).toEqual(["two"]);
+  await opened.store.remove("a/two");
+  await opened.store.remove("three");
+  expect(await readdir(opened.directory)).toEqual([]);
+});
+
+test("an object that is put while the last one beside it is removed is there", async () => {
+  await using opened = await openDirectory();
+  for (let round = 0; round < 50; round += 1) {
+    await opened.store.put("box/old", inChunks(Buffer.from("x"), 1));
+    const putting = opened.store.put("box/new", inChunks(Buffer.from("y"), 1));
+    await Promise.all([putting, opened.store.remove("box/old")]);
+    expect(await opened.store.head("box/new")).toEqual({ bytes: 1 });
+    await opened.store.remove("box/new");
+  }
+});

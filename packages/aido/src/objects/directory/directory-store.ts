@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { checkKey, objectNotFound } from "../../core/object-store/object-key.ts";
 import type {
@@ -11,6 +11,7 @@ import type {
   StoredObject,
 } from "../../core/object-store/object-store.ts";
 
+const BEGIN_ATTEMPTS = 5;
 const READ_BYTES = 2 * 1024 * 1024;
 const UNFINISHED = ".aido-unfinished-";
 /** No upload takes longer; what is older was left by a process that was killed. */
@@ -21,7 +22,7 @@ export class DirectoryStore implements ObjectStore {
   readonly #root: string;
 
   constructor(root: string) {
-    this.#root = root;
+    this.#root = resolve(root);
   }
 
   async put(
@@ -30,13 +31,10 @@ export class DirectoryStore implements ObjectStore {
     options: ObjectOptions = {},
   ): Promise<StoredObject> {
     const path = this.#path(key);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await forgetAbandoned(dirname(path));
-    const temporary = join(dirname(path), `${UNFINISHED}${randomBytes(8).toString("hex")}`);
     const hash = createHash("sha256");
     let bytes = 0;
+    const { file, temporary } = await begin(dirname(path));
     try {
-      const file = await open(temporary, "wx", 0o600);
       try {
         for await (const chunk of body) {
           options.signal?.throwIfAborted();
@@ -79,7 +77,16 @@ export class DirectoryStore implements ObjectStore {
 
   async remove(key: string, options: ObjectOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    await rm(this.#path(key), { force: true });
+    const path = this.#path(key);
+    await rm(path, { force: true });
+    for (let above = dirname(path); above !== this.#root; above = dirname(above)) {
+      // One that is not empty, or is not ours to remove, stays.
+      const isGone = await rmdir(above).then(
+        () => true,
+        () => false,
+      );
+      if (!isGone) return;
+    }
   }
 
   #path(key: string): string {
@@ -124,6 +131,20 @@ function absent(thrown: NodeJS.ErrnoException): undefined {
   throw thrown;
 }
 
+/** A directory that was empty may be removed with the last object in it until there is a file. */
+async function begin(directory: string): Promise<{ file: FileHandle; temporary: string }> {
+  const temporary = join(directory, `${UNFINISHED}${randomBytes(8).toString("hex")}`);
+  for (let attempt = 1; ; attempt += 1) {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    try {
+      await forgetAbandoned(directory);
+      return { file: await open(temporary, "wx", 0o600), temporary };
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== "ENOENT" || attempt === BEGIN_ATTEMPTS) throw thrown;
+    }
+  }
+}
+
 async function forgetAbandoned(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     if (!name.startsWith(UNFINISHED)) continue;
@@ -135,10 +156,11 @@ async function forgetAbandoned(directory: string): Promise<void> {
 
 /** The new name is lost with the power until its directory is on the disk too. */
 async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, "r");
+  // Gone with the last object in it, which somebody has removed again meanwhile.
+  const handle = await open(directory, "r").catch(absent);
   try {
-    await handle.sync();
+    await handle?.sync();
   } finally {
-    await handle.close();
+    await handle?.close();
   }
 }
