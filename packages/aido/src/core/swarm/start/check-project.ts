@@ -19,7 +19,7 @@ export interface CheckedProject {
 
 /** Whether workers can begin: they know the project only by its origin. Nothing is asked over the network. */
 export async function checkProject(project: string, surroundings: GitSurroundings): Promise<CheckedProject> {
-  const git = async (args: readonly string[], answers: readonly number[] = []) => {
+  const git = async (args: readonly string[], answers: readonly number[] = []): Promise<Answer> => {
     const options = { code: "VALIDATION_ERROR", answers } as const;
     const { code, stdout } = await runGit(
       ["-c", "core.fsmonitor=false", ...args],
@@ -30,23 +30,34 @@ export async function checkProject(project: string, surroundings: GitSurrounding
     return { code, text: stdout.toString("utf8").replace(/\n$/, "") };
   };
   await checkTop(project, git);
-  const { repoUrl, warnings } = await checkOrigin(git);
-  const head = await git(["symbolic-ref", "-q", "HEAD"], [1]);
+  // All at once: each is a process that mostly waits. Their answers are looked at in order, so that what is told does not depend on who was first.
+  const asked = {
+    origin: git(["remote", "get-url", "origin"], [2, 128]),
+    head: git(["symbolic-ref", "-q", "HEAD"], [1]),
+    commit: git(["rev-parse", "--verify", "-q", "HEAD"], [1, 128]),
+    changes: git([...STATUS, "--", ".", ":(exclude).aimi", ":(exclude).aido"]),
+    unpushed: git(["rev-list", "--count", "HEAD", "--not", "--remotes=origin"]),
+    remoteHead: git(["symbolic-ref", "-q", "refs/remotes/origin/HEAD"], [1, 128]),
+    checkedOut: git(["rev-parse", "--path-format=absolute", "--git-common-dir"]).then((common) =>
+      checkedOutBranches(new Git(common.text, surroundings)),
+    ),
+  };
+  // A refusal ends this while others still run; they are let end by themselves.
+  for (const answer of Object.values(asked)) answer.catch(() => undefined);
+  const { repoUrl, warnings } = checkOrigin(await asked.origin);
+  const head = await asked.head;
   if (head.code !== 0) {
     throw new AidoError("VALIDATION_ERROR", `${project} has a detached HEAD: no branch is checked out`, {
       hint: "Switch to the branch that the work is for: `git switch <branch>`.",
     });
   }
-  if ((await git(["rev-parse", "--verify", "-q", "HEAD"], [1, 128])).code !== 0) {
+  if ((await asked.commit).code !== 0) {
     throw new AidoError("VALIDATION_ERROR", `${project} has no commit yet`, {
       hint: "Commit and push first: workers begin from what is at the origin.",
     });
   }
   const branch = head.text.replace(/^refs\/heads\//, "");
-  const [change = ""] = (await git([...STATUS, "--", ".", ":(exclude).aimi", ":(exclude).aido"])).text.split(
-    "\0",
-    1,
-  );
+  const [change = ""] = (await asked.changes).text.split("\0", 1);
   if (change !== "") {
     // Two letters and a space are in front of it.
     const path = change.slice(3);
@@ -54,25 +65,25 @@ export async function checkProject(project: string, surroundings: GitSurrounding
       `There are changes that are not committed, the first in ${path}; workers see only what is pushed to origin`,
     );
   }
-  const unpushed = Number((await git(["rev-list", "--count", "HEAD", "--not", "--remotes=origin"])).text);
+  const unpushed = Number((await asked.unpushed).text);
   if (unpushed > 0) {
     const commits = unpushed === 1 ? "1 commit" : `${unpushed} commits`;
     warnings.push(`${branch} has ${commits} that origin has not; \`git push\` lets workers begin from there`);
   }
-  const remoteHead = await git(["symbolic-ref", "-q", "refs/remotes/origin/HEAD"], [1, 128]);
+  const remoteHead = await asked.remoteHead;
   const defaultBranch =
     remoteHead.code === 0 ? remoteHead.text.replace(/^refs\/remotes\/origin\//, "") : undefined;
-  const common = await git(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
-  const checkedOut = await checkedOutBranches(new Git(common.text, surroundings));
-  return { repoUrl, branch, defaultBranch, checkedOut, warnings };
+  return { repoUrl, branch, defaultBranch, checkedOut: await asked.checkedOut, warnings };
 }
 
 const STATUS = ["status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=all"];
 
-type RunGit = (
-  args: readonly string[],
-  answers?: readonly number[],
-) => Promise<{ code: number; text: string }>;
+interface Answer {
+  readonly code: number;
+  readonly text: string;
+}
+
+type RunGit = (args: readonly string[], answers?: readonly number[]) => Promise<Answer>;
 
 async function checkTop(project: string, git: RunGit): Promise<void> {
   const stats = await stat(project).catch(() => undefined);
@@ -97,8 +108,7 @@ async function checkTop(project: string, git: RunGit): Promise<void> {
   });
 }
 
-async function checkOrigin(git: RunGit): Promise<{ repoUrl: string; warnings: string[] }> {
-  const known = await git(["remote", "get-url", "origin"], [2, 128]);
+function checkOrigin(known: Answer): { repoUrl: string; warnings: string[] } {
   if (known.code !== 0) {
     throw new AidoError("VALIDATION_ERROR", "The repository has no remote named origin", {
       hint: "Workers clone from it and push to it: `git remote add origin <url>`.",

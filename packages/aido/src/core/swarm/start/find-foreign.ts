@@ -7,6 +7,7 @@ export interface ForeignBranch {
   readonly commits: number;
 }
 
+const ORIGIN = "refs/remotes/origin/";
 const MOST_COMMITS = 10_000;
 
 /**
@@ -18,24 +19,23 @@ export async function findForeign(
   branches: readonly string[],
   { defaultBranch, ...surroundings }: GitSurroundings & { readonly defaultBranch: string | undefined },
 ): Promise<readonly ForeignBranch[]> {
-  const ask = async (args: readonly string[]) => {
-    const { code, stdout } = await runGit(
-      args,
-      project,
-      { code: "VALIDATION_ERROR", answers: [1] },
-      surroundings,
-    );
-    return code === 0 ? stdout.toString("utf8") : undefined;
+  const ask = async (...args: string[]) => {
+    const { stdout } = await runGit(args, project, { code: "VALIDATION_ERROR" }, surroundings);
+    return stdout.toString("utf8").split("\n");
   };
-  const base = defaultBranch === undefined ? "HEAD" : `refs/remotes/origin/${defaultBranch}`;
+  const refs = branches.map((branch) => `${ORIGIN}${branch}`);
+  if (refs.length === 0) return [];
+  // Asked for all at once; it also finds those that begin with one of them.
+  const known = new Set(await ask("for-each-ref", "--format=%(refname)", "--", ...refs));
+  const base = defaultBranch === undefined ? "HEAD" : `${ORIGIN}${defaultBranch}`;
   const found: ForeignBranch[] = [];
   for (const branch of branches) {
-    const ref = `refs/remotes/origin/${branch}`;
-    if ((await ask(["show-ref", "--verify", "--quiet", ref])) === undefined) continue;
+    const ref = `${ORIGIN}${branch}`;
+    if (!known.has(ref)) continue;
     const format = `--format=commit%n%(trailers:key=${STORY_TRAILER},valueonly,unfold)`;
     const most = `--max-count=${MOST_COMMITS}`;
-    const log = (await ask(["log", "--no-show-signature", most, format, `${base}..${ref}`, "--"])) ?? "";
-    const lines = log.split("\n").filter((line) => line.trim() !== "");
+    const log = await ask("log", "--no-show-signature", most, format, `${base}..${ref}`, "--");
+    const lines = log.filter((line) => line.trim() !== "");
     if (lines.length > 0 && lines.every((line) => line === "commit"))
       found.push({ branch, commits: lines.length });
   }
