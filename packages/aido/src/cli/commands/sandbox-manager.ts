@@ -36,7 +36,8 @@ export async function createWorker(
     const swarmId = await findSwarmId(resolve(context.cwd, options.dir ?? "."), signal);
     const { taskFilePath = "", branchName = "", image } = given;
     const request = { name, image, taskFilePath, branchName, swarmId, isolation, limits };
-    const { containerId, network, runtime } = await workers.create(request, signal);
+    const { containerId, network } = await workers.create(request, signal);
+    const { runtime = isolation } = await workers.status(name, signal);
     const resources = {
       cpus: limits.cpus,
       memory: sizeText(limits.memoryBytes),

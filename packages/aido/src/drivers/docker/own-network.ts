@@ -19,28 +19,42 @@ export async function makeOwnNetwork(
   signal?: AbortSignal,
 ): Promise<void> {
   const name = ownNetworkName(spec);
-  for (const { id, sandboxId } of await ownNetworks(engine, scope, { name })) {
-    if (sandboxId === spec.sandboxId) return;
-    // One that is in use stays, and makes the name one that is taken.
-    await removeNetwork(engine, id).catch(() => undefined);
+  // Who has the name is asked only when somebody has.
+  const taken = await createNetwork(engine, spec, scope);
+  if (taken !== undefined) {
+    const before = await ownNetworks(engine, scope, { name });
+    if (!before.some(({ sandboxId }) => sandboxId === spec.sandboxId)) {
+      // One that is in use stays, and makes the name one that is taken.
+      for (const { id } of before) await removeNetwork(engine, id).catch(() => undefined);
+      const still = await createNetwork(engine, spec, scope);
+      if (still !== undefined) throw nameTaken(name, spec.sandboxId, still);
+    }
   }
-  // Not given up half-way: what an engine makes for a request that has gone away, nobody would remove.
-  await engine.call(
-    { doing: `creating the network ${name}`, code: "CONTAINER_CREATION_FAILED", sandboxId: spec.sandboxId },
+  signal?.throwIfAborted();
+}
+
+/** What the engine says when the name is taken. Not given up half-way: what an engine makes for a request that has gone away, nobody would remove. */
+async function createNetwork(engine: Engine, spec: ContainerSpec, scope: string): Promise<Error | undefined> {
+  const Name = ownNetworkName(spec);
+  return await engine.call(
+    { doing: `creating the network ${Name}`, code: "CONTAINER_CREATION_FAILED", sandboxId: spec.sandboxId },
     () =>
       engine.docker
         .createNetwork({
-          Name: name,
+          Name,
           CheckDuplicate: true,
           Driver: "bridge",
           Attachable: false,
           Labels: { ...spec.labels, [LABEL.sandbox]: spec.sandboxId, [LABEL.scope]: scope },
         })
-        .catch((thrown: unknown) => {
-          throw statusOf(thrown) === CONFLICT ? nameTaken(name, spec.sandboxId, thrown) : thrown;
-        }),
+        .then(
+          () => undefined,
+          (thrown: unknown) => {
+            if (statusOf(thrown) === CONFLICT) return thrown as Error;
+            throw thrown;
+          },
+        ),
   );
-  signal?.throwIfAborted();
 }
 
 function nameTaken(name: string, sandboxId: string, cause: unknown): AidoError {

@@ -130,6 +130,7 @@ export class WorkerDriver {
     this.#mustRun();
     if (this.#containerId === NO_CONTAINER) await this.#create(signal);
     if (this.#state !== "running") await this.#start(signal);
+    else this.#entry.set({ acpPid: this.#deps.pid });
   }
 
   async #create(signal: AbortSignal): Promise<void> {
@@ -169,7 +170,6 @@ export class WorkerDriver {
   }
 
   async #follow(signal: AbortSignal): Promise<WorkerEnd> {
-    this.#entry.set({ acpPid: this.#deps.pid });
     return await this.#engine.run(signal, async () => {
       try {
         return await this.#followOnce(signal);

@@ -16,11 +16,13 @@ export async function makeContainer(
   signal: AbortSignal,
 ): Promise<string> {
   const { containerName: name, taskFilePath, branchName } = entry;
-  const { exists, swarmState } = await workers.status(name, signal);
-  if (exists && isKept) return await workers.restart(name, signal);
-  // One without an entry: its maker was killed, or lost its engine, before it could say so, and nothing ran in it; or the worker
-  // that had it was stopped and is begun anew.
-  if (exists && (swarmState === "pending" || swarmState === "stopped")) await workers.remove(name);
+  if (await workers.isKnown(name)) {
+    const { exists, swarmState } = await workers.status(name, signal);
+    if (exists && isKept) return await workers.restart(name, signal);
+    // One without an entry: its maker was killed, or lost its engine, before it could say so, and nothing ran in it; or the worker
+    // that had it was stopped and is begun anew.
+    if (exists && (swarmState === "pending" || swarmState === "stopped")) await workers.remove(name);
+  }
   const image = plan.image ?? surroundings.image;
   const { isolation } = plan;
   const { limits } = surroundings;

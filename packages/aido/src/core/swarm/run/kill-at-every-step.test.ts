@@ -38,6 +38,7 @@ function mortal(deps: SwarmDeps, dieAt: { call: number; when: "before" | "after"
       create: (...args) => step(() => workers.create(...args)),
       restart: (...args) => step(() => workers.restart(...args)),
       status: (...args) => step(() => workers.status(...args)),
+      isKnown: (...args) => step(() => workers.isKnown(...args)),
       list: (...args) => step(() => workers.list(...args)),
       remove: (...args) => step(() => workers.remove(...args)),
       startAdapter: (...args) => step(() => workers.startAdapter(...args)),

@@ -44,7 +44,7 @@ export class FakeWorkers implements Workers {
     const worker = new FakeWorker(request, this.#made.toString(16).padStart(64, "0"));
     this.all.set(request.name, worker);
     const { name, image, limits } = request;
-    return { containerId: worker.containerId, name, image, network: `${name}-net`, runtime: "fake", limits };
+    return { containerId: worker.containerId, name, image, network: `${name}-net`, limits };
   }
 
   async restart(name: string, signal?: AbortSignal): Promise<string> {
@@ -58,6 +58,10 @@ export class FakeWorkers implements Workers {
   async status(name: string): Promise<WorkerInfo> {
     this.#answer();
     return this.all.get(name)?.info() ?? { name, exists: false, swarmState: "not_found" };
+  }
+
+  async isKnown(name: string): Promise<boolean> {
+    return this.all.has(name);
   }
 
   async list(): Promise<readonly WorkerInfo[]> {
@@ -156,7 +160,8 @@ export class FakeWorker {
 
   info(): WorkerInfo {
     const { name, image, taskFilePath } = this.request;
-    const known = { name, exists: true, containerId: this.containerId, image, taskFilePath };
+    const { containerId } = this;
+    const known = { name, exists: true, containerId, image, runtime: "fake", taskFilePath };
     if (this.end !== undefined) {
       const { exitCode } = this.end;
       const swarmState = exitCode === 0 ? "completed" : "failed";

@@ -2,9 +2,9 @@ import { AidoError, type Isolation, isAidoError } from "@aido/sdk/protocol";
 import type { Clock } from "../../clock.ts";
 import type { Container, Driver } from "../../driver/driver.ts";
 import type { ExecService } from "../../exec/exec-service.ts";
-import { checkCapabilities } from "../../sandbox/check-capabilities.ts";
 import type { SandboxService } from "../../sandbox/sandbox-service.ts";
 import type { SandboxRecord, Store } from "../../store/store.ts";
+import { orAborted } from "../../supervisor/time-limit.ts";
 import { WorkerAdapter } from "./worker-adapter.ts";
 import { findWorker, getWorker, isWorker, toSandboxRequest } from "./worker-sandbox.ts";
 import { toWorkerInfo } from "./worker-status.ts";
@@ -40,26 +40,19 @@ export class SandboxWorkers implements Workers {
   }
 
   async checkRuntime(isolation: Isolation, signal?: AbortSignal): Promise<void> {
-    const { driver } = this.#deps;
-    const wanted = { isolation, network: "bridge", privileged: false, user: undefined } as const;
-    checkCapabilities({ ...wanted, driver: driver.name }, await driver.capabilities(signal));
+    // As for any sandbox that is asked for: what the machine can give is asked once for all of them.
+    const built = this.#deps.sandboxes.build({ profile: "swarm", isolation, network: "bridge" });
+    await orAborted(built, signal);
   }
 
   async create(request: WorkerRequest, signal?: AbortSignal): Promise<CreatedWorker> {
-    const { sandboxes, driver, newId } = this.#deps;
+    const { sandboxes, newId } = this.#deps;
     const wanted = toSandboxRequest(request, newId());
     await this.checkRuntime(request.isolation, signal);
     await this.#removeEnded(request.name);
     const made = await sandboxes.create(wanted, signal && { signal });
     const { name, image, limits } = request;
-    return {
-      containerId: made.containerId ?? "",
-      name,
-      image,
-      network: `${name}-net`,
-      runtime: (await driver.inspect(made.id))?.runtime ?? request.isolation,
-      limits,
-    };
+    return { containerId: made.containerId ?? "", name, image, network: `${name}-net`, limits };
   }
 
   async restart(name: string, signal?: AbortSignal): Promise<string> {
@@ -79,6 +72,10 @@ export class SandboxWorkers implements Workers {
     // An engine that is not there says nothing about a worker that nobody knows either.
     await this.#deps.driver.inspect(name);
     return { name, exists: false, swarmState: "not_found" };
+  }
+
+  async isKnown(name: string): Promise<boolean> {
+    return (await findWorker(this.#deps.store.sandboxes, name)) !== undefined;
   }
 
   async list(signal?: AbortSignal): Promise<readonly WorkerInfo[]> {

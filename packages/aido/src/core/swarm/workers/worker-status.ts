@@ -11,7 +11,7 @@ export function toWorkerInfo(
 ): WorkerInfo {
   const name = record.name ?? record.id;
   if (container === undefined) return { name, exists: false, swarmState: "not_found" };
-  const { exitCode, containerId, startedAt, finishedAt } = container;
+  const { exitCode, containerId, runtime, startedAt, finishedAt } = container;
   return {
     name,
     exists: true,
@@ -20,6 +20,7 @@ export function toWorkerInfo(
     exitCode,
     containerId,
     image: record.image,
+    runtime,
     taskFilePath: record.labels[WORKER_LABEL.taskFile] || undefined,
     createdAt: record.createdAt,
     startedAt,

@@ -18,6 +18,8 @@ export interface Workers {
   restart(name: string, signal?: AbortSignal): Promise<string>;
   /** Raises RUNTIME_UNAVAILABLE when the engine does not answer, which says nothing about the worker. */
   status(name: string, signal?: AbortSignal): Promise<WorkerInfo>;
+  /** Whether there was ever a worker of that name that nobody removed; the engine is not asked. */
+  isKnown(name: string): Promise<boolean>;
   list(signal?: AbortSignal): Promise<readonly WorkerInfo[]>;
   /** Idempotent; ends what runs, and takes the worker's network too. */
   remove(name: string): Promise<void>;
@@ -58,8 +60,6 @@ export interface CreatedWorker {
   name: string;
   image: string;
   network: string;
-  /** What the engine calls it. */
-  runtime: string;
   limits: WorkerLimits;
 }
 
@@ -75,6 +75,8 @@ export interface WorkerInfo {
   exitCode?: number | undefined;
   containerId?: string | undefined;
   image?: string | undefined;
+  /** What the engine calls it. */
+  runtime?: string | undefined;
   taskFilePath?: string | undefined;
   createdAt?: Date | undefined;
   startedAt?: Date | undefined;
