@@ -42,6 +42,7 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
   }
   const cwd = await currentDirectory(process, { stdout, stderr });
   let opened: Promise<Aido> | undefined;
+  let { ahead } = invocation;
   const makeContext = async (given: GlobalOptions): Promise<CliContext> => {
     const config = await loadConfig(given, { env: invocation.env, cwd });
     const globals = { ...given, json: given.json || config.asksForJson };
@@ -136,12 +137,17 @@ export async function runProcess(process: NodeJS.Process, invocation: Invocation
         const known =
           project !== undefined && isDefault ? { ...given, dataDir: join(project, ".aido") } : given;
         if (known.server !== undefined) throw localOnly("swarm", known.server);
-        const [{ openSwarmWorkers }, { makeLogger }] = await Promise.all([
+        const [{ openSwarmWorkers }, { makeLogger }, { isSystemEngine }] = await Promise.all([
           import("../compose/open-swarm-workers.ts"),
           import("../log/make-logger.ts"),
+          import("../compose/ask-engine.ts"),
         ]);
+        // They are of the start: whoever opens the engine once more asks it again.
+        const answers = ahead !== undefined && (await isSystemEngine(known)) ? ahead : undefined;
+        ahead = undefined;
         const logger = makeLogger(known);
-        await using opened = await openSwarmWorkers({ config: known, logger, onProgress: progress.show });
+        const options = { config: known, logger, onProgress: progress.show, answers };
+        await using opened = await openSwarmWorkers(options);
         return await work(opened.workers);
       },
       startInBackground: (argv, log) => startInBackground(process, argv, log),

@@ -26,9 +26,16 @@ async function listeningEngine() {
   };
 }
 
-test("the machine's own engine is asked what it can do before a command that launches a sandbox is loaded", async () => {
+test.each([
+  [["run", "task.py"]],
+  [["create"]],
+  [["swarm"]],
+  [["swarm", "--all"]],
+  [["swarm", "run", "--file", "a.json"]],
+  [["swarm", "resume"]],
+])("the machine's own engine is asked what it can do before %j is loaded", async (argv) => {
   await using engine = await listeningEngine();
-  const answers = await askAhead(["run", "task.py"], {}, engine.path);
+  const answers = await askAhead(argv, {}, engine.path);
   expect(await answers?.info).toEqual({});
   await answers?.networks;
   expect(engine.asked.toSorted()).toEqual(["/info", "/networks"]);
@@ -37,6 +44,10 @@ test("the machine's own engine is asked what it can do before a command that lau
 test.each([
   [["ls"], {}],
   [[], {}],
+  [["swarm", "status"], {}],
+  [["swarm-status"], {}],
+  [["swarm", "--help"], {}],
+  [["swarm", "run"], { DOCKER_HOST: "tcp://127.0.0.1:2375" }],
   [["run", "task.py", "--driver", "local"], {}],
   [["run", "task.py", "--driver=local"], {}],
   [["run", "--help"], {}],

@@ -3,6 +3,8 @@ import type { FirstAnswers } from "../drivers/docker/first-questions.ts";
 import { SYSTEM_SOCKET } from "../drivers/docker/system-socket.ts";
 
 const LAUNCHING = ["run", "create"];
+/** Commands of `aido swarm` that make containers; without one it is `run`. */
+const DRIVING = ["run", "resume"];
 /** With any of these the machine's own engine is not asked for, or only the settings tell which one is. */
 const LEADING_ELSEWHERE = {
   words: ["local", "--driver=local", "--server", "--help", "-h"],
@@ -19,7 +21,7 @@ export async function askAhead(
   socketPath = SYSTEM_SOCKET,
 ): Promise<FirstAnswers | undefined> {
   const { words, variables } = LEADING_ELSEWHERE;
-  if (!LAUNCHING.includes(argv[0] ?? "") || argv.some((word) => words.includes(word))) return undefined;
+  if (!launches(argv) || argv.some((word) => words.includes(word))) return undefined;
   if (env["AIDO_DRIVER"] === "local" || variables.some((name) => env[name])) return undefined;
   if (!existsSync(socketPath)) return undefined;
   const { askFirst } = await import("../drivers/docker/first-questions.ts");
@@ -27,4 +29,9 @@ export async function askAhead(
   // Questions leave with the next turns of the loop.
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   return answers;
+}
+
+function launches([first = "", second = "run"]: readonly string[]): boolean {
+  if (first === "swarm") return second.startsWith("-") || DRIVING.includes(second);
+  return LAUNCHING.includes(first);
 }

@@ -53,16 +53,24 @@ export class Interrupt {
   }
 }
 
-/** Work that a signal takes back: what was half made is removed by whoever made it. */
+/**
+ * Work that a signal takes back: what was half made is removed by whoever made it. From `release` on signals are for somebody
+ * else to handle, and whatever is raised is no interruption.
+ */
 export async function interruptible(
   context: CliContext,
-  work: (signal: AbortSignal) => Promise<number>,
+  work: (signal: AbortSignal, release: () => void) => Promise<number>,
 ): Promise<number> {
   const interrupt = new Interrupt(context);
+  let isReleased = false;
+  const release = () => {
+    isReleased = true;
+    interrupt.stop();
+  };
   try {
-    return await work(interrupt.signal);
+    return await work(interrupt.signal, release);
   } catch (thrown) {
-    if (interrupt.exitCode === undefined) throw thrown;
+    if (isReleased || interrupt.exitCode === undefined) throw thrown;
     context.progress.clear();
     await note(context, "aido: interrupted");
     return interrupt.exitCode;

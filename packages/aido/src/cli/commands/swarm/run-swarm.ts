@@ -54,32 +54,26 @@ export async function runSwarm(
 ): Promise<number> {
   const mode = modeOf(flags);
   const choices = readChoices(context, flags, argv);
-  let prepared: Prepared | undefined;
   let lock: AsyncDisposable | undefined;
   try {
     // A signal before anything runs takes all of it back; from then on it is the driving that handles one.
-    const code = await interruptible(context, async (signal) => {
+    return await interruptible(context, async (signal, release) => {
       const swarm = new ProjectSwarm(context, { dir: flags.dir, signal });
       const checked = await checkProject(swarm.project, { env: context.env, signal });
       const files = await chooseFiles(context, swarm, flags);
-      await warnOfChanged(context, swarm, files, signal);
-      await warnOfForeign(context, swarm, { files, checked, signal });
+      await warnOfVersions(context, swarm, { files, checked, signal });
       lock = await swarm.tryLock(signal);
       if (lock === undefined)
         return await joinOther(context, swarm, { files, mode, choices, checked, signal });
-      prepared = await swarm.withWorkers((deps) =>
-        prepare(context, deps, { swarm, choices, checked, files, mode, flags, signal }),
-      );
-      return 0;
+      return await swarm.withWorkers(async (deps) => {
+        const ready = await prepare(context, deps, { swarm, choices, checked, files, mode, flags, signal });
+        release();
+        if (!flags.detach) return await drive(context, deps, { ...ready, isResumed: false });
+        await lock?.[Symbol.asyncDispose]();
+        lock = undefined;
+        return await detach(context, swarm, ready);
+      });
     });
-    if (prepared === undefined) return code;
-    const ready = prepared;
-    if (flags.detach) {
-      await lock?.[Symbol.asyncDispose]();
-      lock = undefined;
-      return await detach(context, ready.swarm, ready);
-    }
-    return await ready.swarm.withWorkers((deps) => drive(context, deps, { ...ready, isResumed: false }));
   } finally {
     await lock?.[Symbol.asyncDispose]();
   }
@@ -119,28 +113,25 @@ async function chooseFiles(
   });
 }
 
-async function warnOfChanged(
-  context: CliContext,
-  swarm: ProjectSwarm,
-  files: readonly TaskFile[],
-  signal: AbortSignal,
-): Promise<void> {
-  const paths = files.map(({ path }) => path);
-  for (const path of await findChanged(swarm.project, paths, { env: context.env, signal }))
-    await warn(
-      context,
-      `${printable(path)} has changes that are not committed; its worker sees the version that is at origin. Commit and push it`,
-    );
-}
-
-async function warnOfForeign(
+/** What workers would find at origin that is not what their user may think. */
+async function warnOfVersions(
   context: CliContext,
   swarm: ProjectSwarm,
   { files, checked, signal }: Pick<Preparing, "files" | "checked" | "signal">,
 ): Promise<void> {
+  const surroundings = { env: context.env, signal };
   const { defaultBranch } = checked;
+  const paths = files.map(({ path }) => path);
   const branches = files.map(({ metadata }) => metadata.branchName);
-  const foreign = await findForeign(swarm.project, branches, { env: context.env, signal, defaultBranch });
+  const [changed, foreign] = await Promise.all([
+    findChanged(swarm.project, paths, surroundings),
+    findForeign(swarm.project, branches, { ...surroundings, defaultBranch }),
+  ]);
+  for (const path of changed)
+    await warn(
+      context,
+      `${printable(path)} has changes that are not committed; its worker sees the version that is at origin. Commit and push it`,
+    );
   for (const { branch, commits } of foreign) {
     const path = files.find(({ metadata }) => metadata.branchName === branch)?.path ?? "";
     await warn(
