@@ -4,7 +4,7 @@ import type { Story, TaskFile } from "../../core/swarm/tasks/task-file.ts";
 import { describeProblems, type TaskFileProblem } from "../../core/swarm/tasks/task-file-error.ts";
 import { discoverTaskFiles, readTaskFile } from "../../core/swarm/tasks/task-files.ts";
 import type { CliContext } from "../context.ts";
-import { note, printResult } from "../output/print.ts";
+import { note, printResult, warn } from "../output/print.ts";
 import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 
@@ -12,7 +12,9 @@ type Read = { path: string; file: TaskFile } | { path: string; error: AidoError 
 
 /** Ends with 1 when a file is not as it must be; the others are listed all the same. */
 export async function swarmTasks(context: CliContext, named: readonly string[]): Promise<number> {
-  const paths = named.length > 0 ? named : await discoverTaskFiles(context.cwd);
+  const leftOut: string[] = [];
+  const paths = named.length > 0 ? named : await discoverTaskFiles(context.cwd, (path) => leftOut.push(path));
+  for (const path of leftOut) await warn(context, leftOutText(path));
   const read: Read[] = [];
   for (const path of paths) read.push(await readOne(context.cwd, path));
   await printResult(context, read.map(asJson), () =>
@@ -22,6 +24,10 @@ export async function swarmTasks(context: CliContext, named: readonly string[]):
   const broken = read.flatMap((one) => ("error" in one ? [one] : []));
   if (!context.globals.json) for (const one of broken) await context.stderr.write(complaint(one));
   return broken.length > 0 ? 1 : 0;
+}
+
+export function leftOutText(path: string): string {
+  return `${printable(path)} is a link or no plain file; it is left out. Put the file itself there`;
 }
 
 async function readOne(cwd: string, path: string): Promise<Read> {

@@ -20,6 +20,7 @@ import type { CliContext } from "../../context.ts";
 import { note, warn } from "../../output/print.ts";
 import { printable } from "../../output/printable.ts";
 import { interruptible } from "../interrupt.ts";
+import { leftOutText } from "../swarm-tasks.ts";
 import { ask, canAsk, taskFileQuestion } from "./ask-task-files.ts";
 import { detach } from "./detach.ts";
 import { drive } from "./drive.ts";
@@ -95,13 +96,16 @@ async function chooseFiles(
 ): Promise<readonly TaskFile[]> {
   const listed = (flags.files ?? "").split(",").map((name) => name.trim());
   const named = [...(flags.file === undefined ? [] : [flags.file]), ...listed.filter((name) => name !== "")];
+  const leftOut: string[] = [];
   const files = await chooseTaskFiles({
     project: swarm.project,
     cwd: context.cwd,
     named,
     all: (flags.all ?? false) || ((flags.yes ?? false) && named.length === 0),
+    onLeftOut: (path) => leftOut.push(path),
     ask: taskFileQuestion(context),
   });
+  for (const path of leftOut) await warn(context, leftOutText(path));
   const open = files.filter(({ stories }) =>
     stories.some(({ status }) => status !== "completed" && status !== "skipped"),
   );

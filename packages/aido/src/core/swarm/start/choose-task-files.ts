@@ -10,6 +10,8 @@ export interface TaskChoice {
   readonly cwd: string;
   readonly named: readonly string[];
   readonly all: boolean;
+  /** Told about what is called like a task file and is a link or no file. */
+  readonly onLeftOut?: ((path: string) => void) | undefined;
   /** Asked which ones, when nobody said and there are several; undefined when there is nobody to ask. */
   readonly ask?: ((files: readonly TaskFile[]) => Promise<readonly TaskFile[]>) | undefined;
 }
@@ -26,7 +28,7 @@ export async function chooseTaskFiles(choice: TaskChoice): Promise<readonly Task
     const paths = [...new Set(named.map((path) => pathInProject(choice, path)))];
     return await readAll(project, paths);
   }
-  const paths = await discoverTaskFiles(project);
+  const paths = await discoverTaskFiles(project, choice.onLeftOut);
   if (paths.length === 0) {
     throw new AidoError("TASK_FILE_NOT_FOUND", `No task files in ${project}/${TASKS_DIRECTORY}`, {
       hint: `Write one, ${TASKS_DIRECTORY}/YYYY-MM-DD-<feature>-tasks.json, or name the project with --dir.`,

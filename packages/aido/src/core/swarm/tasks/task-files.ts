@@ -13,8 +13,14 @@ export const MAX_TASK_FILE_BYTES = 1024 * 1024;
 const MAX_TASK_FILES = 1000;
 const MAX_ENTRIES = 10_000;
 
-/** Paths of the project's task files, relative to it, in the order of their names. Links are not among them. */
-export async function discoverTaskFiles(project: string): Promise<readonly string[]> {
+/**
+ * Paths of the project's task files, relative to it, in the order of their names. What is called like one and is a link, a directory
+ * or anything else is not among them and is told, so that nobody takes it for done.
+ */
+export async function discoverTaskFiles(
+  project: string,
+  onLeftOut: (path: string) => void = () => undefined,
+): Promise<readonly string[]> {
   for (const directory of [".aimi", TASKS_DIRECTORY]) {
     const stats = await lstat(join(project, directory)).catch(absent);
     if (stats === undefined) return [];
@@ -29,7 +35,11 @@ export async function discoverTaskFiles(project: string): Promise<readonly strin
   let seen = 0;
   for await (const entry of await opendir(join(project, TASKS_DIRECTORY))) {
     seen += 1;
-    if (entry.isFile() && /.-tasks\.json$/.test(entry.name)) found.push(`${TASKS_DIRECTORY}/${entry.name}`);
+    const path = `${TASKS_DIRECTORY}/${entry.name}`;
+    if (/.-tasks\.json$/.test(entry.name)) {
+      if (entry.isFile()) found.push(path);
+      else onLeftOut(path);
+    }
     if (found.length > MAX_TASK_FILES || seen > MAX_ENTRIES) {
       throw new AidoError("TASK_FILE_INVALID", `${TASKS_DIRECTORY} has too many files`, {
         hint: `Keep at most ${MAX_TASK_FILES} task files there; move finished ones away.`,
