@@ -1,5 +1,6 @@
 import { userInfo } from "node:os";
 import { chooseDriver, type DriverContext, whyDockerIsSilent } from "./compose/choose-driver.ts";
+import { keepOutOfGit } from "./compose/keep-out-of-git.ts";
 import { makeDirectory } from "./compose/make-directory.ts";
 import { wire } from "./compose/wire.ts";
 import type { Config } from "./config/config.ts";
@@ -49,6 +50,7 @@ export async function openWithStore(options: OpenOptions): Promise<{ aido: CoreA
   const isNew = options.launches === true && options.sandbox === undefined;
   const asked = isNew ? await askEarly(context, silence) : undefined;
   const store = await openStore(dataDir.database);
+  keepOutOfGit(dataDir.root);
   try {
     const driver =
       asked?.driver ?? (await chooseDriver(context, silence, () => driverOf(store, options.sandbox)));

@@ -6,6 +6,7 @@ import { AidoError } from "@aido/sdk/protocol";
 import type { Config } from "../config/config.ts";
 import type { SwarmImages } from "../core/swarm/image/swarm-images.ts";
 import { adapterBundlePath } from "./adapter-bundle-path.ts";
+import { keepOutOfGit } from "./keep-out-of-git.ts";
 import { makeDirectory } from "./make-directory.ts";
 
 export interface OpenSwarmImages {
@@ -35,6 +36,7 @@ export async function openSwarmImages({
   const dataDir = new DataDir(config.dataDir);
   // What is made is marked as this directory's, by the name that it has once it exists.
   await makeDirectory(dataDir.root);
+  keepOutOfGit(dataDir.root);
   const driver = await openDocker({ config, dataDir });
   const images = new BuiltSwarmImages({
     driver,
