@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { SwarmState } from "../../src/core/swarm/state/swarm-state.ts";
@@ -127,6 +127,22 @@ describe("a swarm of real containers", () => {
     expect(await docker(["inspect", "-f", "{{.State.ExitCode}}", fullName("c")])).toBe("7");
     const secrets = await docker(["inspect", fullName("a")]);
     expect(secrets).not.toContain("ANTHROPIC_API_KEY");
+  });
+
+  test("an image without an adapter is named with what to do, and `git add` of everything publishes nothing of aido's records", async () => {
+    task("a");
+    const { code, stdout } = await aido(
+      ...["--json", "swarm", "--all", "--image", "aido-test:busybox", "--isolation", "container"],
+    );
+    expect(code).toBe(1);
+    const reason =
+      "The image aido-test:busybox has no adapter at /opt/aimi/acp-adapter, or not what runs it. `aido image build --swarm` makes one that has it";
+    const events = stdout.trim().split("\n");
+    expect(events.map((line) => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ type: "state", state: "failed", reason }),
+    );
+    expect(existsSync(join(bed.project, ".aido/aido.db"))).toBe(true);
+    expect(bed.user("status", "--porcelain", "--untracked-files=all")).not.toContain(".aido");
   });
 
   test("S1-53 S1-54 S1-55 whoever drives it is killed: status tells what became of each, resume goes on", async () => {

@@ -229,7 +229,7 @@ export class WorkerDriver {
       await this.#deps.workers.remove(this.#name).catch(() => undefined);
     const status = this.#decision?.status ?? "failed";
     this.#entry.set({ status, acpPid: null });
-    this.#become(status, { reason: hint === undefined ? reason : `${reason}. ${hint}` });
+    this.#become(status, { reason: hint === undefined ? reason : `${reason}. ${hint.replace(/\.$/, "")}` });
   }
 
   /** Before its entry says that it has ended: from then on the name may be another worker's. */

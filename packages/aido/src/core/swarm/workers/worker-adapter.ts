@@ -118,7 +118,20 @@ export class WorkerAdapter {
   ): Promise<ExecInfo> {
     const { execs, sandboxes } = this.#deps;
     const record = await sandboxes.resolveRunning(worker.id);
-    return await execs.startIn(record, request, signal, { isMain: true });
+    try {
+      return await execs.startIn(record, request, signal, { isMain: true });
+    } catch (thrown) {
+      if (!isAidoError(thrown, "EXECUTION_FAILED") || thrown.details["errno"] !== "ENOENT") throw thrown;
+      throw new AidoError(
+        "EXECUTION_FAILED",
+        `The image ${record.image} has no adapter at ${ADAPTER}, or not what runs it`,
+        {
+          hint: "`aido image build --swarm` makes one that has it.",
+          details: thrown.details,
+          cause: thrown,
+        },
+      );
+    }
   }
 
   /** False when the exec turned out never to have been started. */
