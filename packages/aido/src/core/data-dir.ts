@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { AidoError } from "@aido/sdk/protocol";
 
 /** Where things lie in the data directory. Nothing here but `mounts`, `workspaces` and `hosts` is ever visible inside a sandbox. */
 export class DataDir {
@@ -36,7 +37,7 @@ export class DataDir {
   }
 
   sandbox(id: string): string {
-    return join(this.sandboxes, id);
+    return join(this.sandboxes, plainName(id));
   }
 
   /** What sandboxes have as their working directory and leave to the next: hostile, as all that they write. */
@@ -45,7 +46,7 @@ export class DataDir {
   }
 
   workspace(id: string): string {
-    return join(this.workspaces, id);
+    return join(this.workspaces, plainName(id));
   }
 
   /** The /etc/hosts of sandboxes whose engine makes none for them; mounted read-only. */
@@ -63,7 +64,7 @@ export class DataDir {
   }
 
   exec(id: string, execId: string): string {
-    return join(this.execs(id), execId);
+    return join(this.execs(id), plainName(execId));
   }
 
   eventsLog(id: string): string {
@@ -79,4 +80,10 @@ export class DataDir {
   run(id: string): string {
     return join(this.sandbox(id), "run");
   }
+}
+
+/** What is below such a place is written and removed: an id of a record that somebody else made must not lead elsewhere. */
+function plainName(id: string): string {
+  if (id !== "" && id !== "." && id !== ".." && !/[/\0]/.test(id)) return id;
+  throw new AidoError("INVALID_PATH", `${JSON.stringify(id.slice(0, 80))} is no name of a directory`);
 }
