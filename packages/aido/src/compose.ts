@@ -2,6 +2,7 @@ import { userInfo } from "node:os";
 import { chooseDriver, type DriverContext, whyDockerIsSilent } from "./compose/choose-driver.ts";
 import { keepOutOfGit } from "./compose/keep-out-of-git.ts";
 import { makeDirectory } from "./compose/make-directory.ts";
+import { refuseCarried } from "./compose/refuse-carried.ts";
 import { wire } from "./compose/wire.ts";
 import type { Config } from "./config/config.ts";
 import type { DriverChoice } from "./config/settings.ts";
@@ -42,6 +43,7 @@ export async function openWithStore(options: OpenOptions): Promise<{ aido: CoreA
   const { config } = options;
   const { DataDir } = await import("./core/data-dir.ts");
   const dataDir = new DataDir(config.dataDir);
+  await refuseCarried(dataDir.root);
   // The engine answers while the store is opened.
   const silence = config.driver === "auto" ? whyDockerIsSilent(config) : Promise.resolve(undefined);
   silence.catch(() => undefined);

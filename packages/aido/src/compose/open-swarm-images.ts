@@ -8,6 +8,7 @@ import type { SwarmImages } from "../core/swarm/image/swarm-images.ts";
 import { adapterBundlePath } from "./adapter-bundle-path.ts";
 import { keepOutOfGit } from "./keep-out-of-git.ts";
 import { makeDirectory } from "./make-directory.ts";
+import { refuseCarried } from "./refuse-carried.ts";
 
 export interface OpenSwarmImages {
   readonly config: Config;
@@ -35,6 +36,7 @@ export async function openSwarmImages({
   }
   const dataDir = new DataDir(config.dataDir);
   // What is made is marked as this directory's, by the name that it has once it exists.
+  await refuseCarried(dataDir.root);
   await makeDirectory(dataDir.root);
   keepOutOfGit(dataDir.root);
   const driver = await openDocker({ config, dataDir });

@@ -41,6 +41,11 @@ export function scopeOf(dataDir: string): string {
   return scope;
 }
 
+/** False for a copy, and for a directory that never had a scope. */
+export function isMadeHere(dataDir: string): boolean {
+  return read(join(realpathSync(dataDir), FILE))?.isOriginal ?? false;
+}
+
 /** For a directory whose records come from elsewhere. */
 export function beginScope(dataDir: string): void {
   keepFirst(join(realpathSync(dataDir), FILE), newScope());
