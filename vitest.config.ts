@@ -20,6 +20,8 @@ export default defineConfig({
       project("unit", ["packages/*/src/**/*.test.ts"], {
         exclude: ["**/node_modules/**", "**/dist/**", ...REAL.map((name) => `**/*.${name}.test.ts`)],
         testTimeout: 20_000,
+        // They mostly compute and touch nothing that others have; one alone would leave a processor idle at the end.
+        maxWorkers: 2,
       }),
       ...REAL.map((name) =>
         project(

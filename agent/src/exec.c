@@ -11,7 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { FULL_READ = 65536, WIDE_PIPE = 262144, SMALL_INPUT = 4096, KILLING_MS = 5000 };
+enum { FULL_READ = 65536, WIDE_PIPE = 262144, SMALL_INPUT = 4096, KILLING_MS = 20000 };
 
 struct exec *exec_find(const char *id) {
   for (struct exec *e = the.execs; e != NULL; e = e->next)

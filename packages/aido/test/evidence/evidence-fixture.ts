@@ -36,10 +36,13 @@ export function evidenceFixture() {
   const clock = { now: () => new Date(Date.UTC(2026, 0, 1)), sleep: async () => undefined };
   let failures = 0;
   let isCommitLost = false;
+  let isOver = false;
   const heads: EvidenceHeads = {
     get: (id) => store.evidence.get(id),
     ids: () => store.evidence.ids(),
     advance: async (id, append) => {
+      // What is tried again later must not make the directory anew.
+      if (isOver) throw new Error("the test is over");
       if (failures > 0) {
         failures -= 1;
         throw new Error("the database is busy");
@@ -75,6 +78,9 @@ export function evidenceFixture() {
       if (verdict === undefined) throw new Error("no verdict");
       return verdict;
     },
-    [Symbol.dispose]: () => rmSync(dataDir.root, { recursive: true, force: true }),
+    [Symbol.dispose]: () => {
+      isOver = true;
+      rmSync(dataDir.root, { recursive: true, force: true });
+    },
   };
 }
