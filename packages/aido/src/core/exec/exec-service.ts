@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { ExecPage, Execs } from "@aido/sdk";
 import {
   AidoError,
@@ -282,6 +282,7 @@ export class ExecService implements Execs {
   }
 }
 
+/** From a UUID, because Node draws the chance for many of them at once: each draw is a system call on the way of a command. */
 function randomExecId(): string {
-  return `exec_${randomBytes(4).toString("hex")}`;
+  return `exec_${randomUUID().slice(0, 8)}`;
 }
