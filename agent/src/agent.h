@@ -157,6 +157,13 @@ void heed_signals(void);
 /* 0, or an errno with the step in `step`. */
 int spawn(const struct exec_request *request, struct spawned *out, uint8_t *step);
 
+/* ---- shepherd.c ---- */
+
+/* Whether it is the shepherd that waits for a command. */
+bool spare_is(pid_t pid);
+/* It is not waited for any more, or was reaped. */
+void spare_end(void);
+
 /* ---- process.c: finding and killing ---- */
 
 /* Signals the descendants of `root` that live, and returns how many there were; -1 when /proc cannot tell.

@@ -98,6 +98,7 @@ static bool table_read(struct table *t) {
 }
 
 static bool known(pid_t pid) {
+  if (spare_is(pid)) return true;
   for (const struct exec *e = the.execs; e != NULL; e = e->next)
     if (e->shepherd == pid) return true;
   return false;

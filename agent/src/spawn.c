@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +11,12 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "shepherd.h"
 #include "tools.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
-
-static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 const char *step_name(uint8_t step) {
   static const char *const names[] = {"exec",   "fork",   "pipe",  "pty",    "capabilities", "setgroups",
@@ -40,118 +38,8 @@ void heed_signals(void) {
   }
 }
 
-/* execve forgets handlers, and what was ignored is heeded since our start. */
-static void unblock_signals(void) {
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static const char *path_of(char **env) {
-  for (; *env != NULL; env++)
-    if (strncmp(*env, "PATH=", 5) == 0) return *env + 5;
-  return default_path;
-}
-
-/* execve over the command's own PATH; returns the errno that says most. */
-static int execute(char **argv, char **env) {
-  if (strchr(argv[0], '/') != NULL) {
-    execve(argv[0], argv, env);
-    return errno;
-  }
-  static char file[8192];
-  size_t name = strlen(argv[0]);
-  int error = ENOENT;
-  for (const char *at = path_of(env);; at++) {
-    const char *end = strchr(at, ':');
-    size_t length = end != NULL ? (size_t)(end - at) : strlen(at);
-    if (length + name + 2 <= sizeof file) {
-      memcpy(file, at, length);
-      if (length > 0) file[length++] = '/';
-      memcpy(file + length, argv[0], name + 1);
-      execve(file, argv, env);
-      if (errno == EACCES) error = EACCES;
-      else if (errno != ENOENT && errno != ENOTDIR) return errno;
-    }
-    if (end == NULL) return error;
-    at = end;
-  }
-}
-
-/* Where the shepherd hears of a failed start: closed by execve, and above what the command inherits. */
-enum { STATUS_FD = 3, WATCH_FD };
-static int failures;
-
-struct failure {
-  int error;
-  uint8_t step;
-};
-
-/* The command's own process until execve. It shares the shepherd's memory, which waits meanwhile. */
-static int command_main(void *argument) {
-  const struct exec_request *request = argument;
-  struct failure failure = {0};
-  setsid();
-  if (request->flags & EXEC_PTY) ioctl(0, TIOCSCTTY, 0);
-  unblock_signals();
-  setrlimit(RLIMIT_NOFILE, &the.files);
-  failure.error = become(request->uid, request->gid, &failure.step);
-  if (failure.error == 0) {
-    failure.step = STEP_CHDIR;
-    failure.error = chdir(request->cwd) == 0 ? 0 : errno;
-  }
-  if (failure.error == 0) {
-    failure.step = STEP_EXECVE;
-    failure.error = execute(request->argv, request->env);
-  }
-  if (write(failures, &failure, sizeof failure) < 0) _exit(126);
-  _exit(127);
-}
-
-/* A pipe and not the shared memory tells of a failure: an emulator may make a plain fork of this clone. */
-static pid_t start_command(const struct exec_request *request, struct failure *failure) {
-  static char stack[32768] __attribute__((aligned(16)));
-  int fds[2];
-  *failure = (struct failure){.step = STEP_PIPE};
-  if (pipe2(fds, O_CLOEXEC) != 0) {
-    failure->error = errno;
-    return -1;
-  }
-  failures = fds[1];
-  pid_t pid = clone(command_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)(uintptr_t)request);
-  if (pid < 0) *failure = (struct failure){errno, STEP_FORK};
-  close(fds[1]);
-  while (pid > 0 && read(fds[0], failure, sizeof *failure) < 0 && errno == EINTR) continue;
-  close(fds[0]);
-  return pid;
-}
-
-static void tell(const struct report *report) {
-  while (write(STATUS_FD, report, sizeof *report) < 0 && errno == EINTR) continue;
-}
-
-/* Reaps for the command and whatever it leaves behind; ends when nothing is left. */
-static _Noreturn void shepherd_main(const struct exec_request *request) {
-  struct failure failure;
-  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  pid_t pid = start_command(request, &failure);
-  close(0);
-  close(1);
-  close(2);
-  struct report report = {.kind = REPORT_STARTED, .pid = pid, .error = failure.error, .step = failure.step};
-  if (failure.error != 0) report.kind = REPORT_FAILED;
-  tell(&report);
-  if (failure.error != 0) _exit(1);
-  for (;;) {
-    pid_t ended = wait4(-1, &report.status, 0, &report.usage);
-    if (ended < 0 && errno != EINTR) _exit(0);
-    if (ended != pid) continue;
-    report.kind = REPORT_ENDED;
-    tell(&report);
-    /* A later process may get the same number. */
-    pid = -1;
-  }
-}
+/* Beside a tool's STATUS_FD. */
+enum { WATCH_FD = STATUS_FD + 1 };
 
 static _Noreturn void run_tool(const struct exec_request *request, unsigned *unsaid) {
   struct report report = {.kind = REPORT_FAILED, .pid = getpid()};
@@ -175,10 +63,6 @@ static _Noreturn void run_tool(const struct exec_request *request, unsigned *uns
   while (request->argv[argc] != NULL) argc++;
   _exit(tool_main(argc, request->argv));
 }
-
-struct ends {
-  int input, output[2], status; /* the child's */
-};
 
 static void close_all(int *fds, int count) {
   for (int i = 0; i < count; i++)
@@ -248,12 +132,9 @@ static int fork_child(const struct exec_request *request, const struct ends *chi
   *pid = fork();
   if (*pid < 0) return errno;
   if (*pid > 0) return 0;
-  dup2(child->input, 0);
-  dup2(child->output[0], 1);
-  dup2(child->output[1], 2);
   /* Out of the way of what is put where it may be. */
   int inotify = host->watch.inotify < 0 ? -1 : fcntl(host->watch.inotify, F_DUPFD_CLOEXEC, WATCH_FD + 1);
-  if (child->status != STATUS_FD) dup3(child->status, STATUS_FD, O_CLOEXEC);
+  wear(child);
   bool watches = inotify >= 0 && dup3(inotify, WATCH_FD, O_CLOEXEC) >= 0;
   close_from(watches ? WATCH_FD + 1 : STATUS_FD + 1, inotify > highest ? inotify : highest);
   if (request->flags & EXEC_TOOL) run_tool(request, watches ? host->watch.unsaid : NULL);
@@ -274,7 +155,9 @@ int spawn(const struct exec_request *request, struct spawned *host, uint8_t *ste
   if (error == 0) {
     *step = STEP_FORK;
     if (request->flags & EXEC_TOOL && watch_is_sync(request->argv)) watch_open(&host->watch, request->uid);
-    error = fork_child(request, &child, host, &host->pid);
+    bool is_tool = (request->flags & EXEC_TOOL) != 0;
+    host->pid = is_tool ? 0 : spare_take(request, &child);
+    if (host->pid == 0) error = fork_child(request, &child, host, &host->pid);
   }
   close_all(&child.input, 1);
   close_all(child.output, 2);
@@ -286,5 +169,7 @@ int spawn(const struct exec_request *request, struct spawned *host, uint8_t *ste
     if (error == 0) fcntl(*ours[i], F_SETFL, fcntl(*ours[i], F_GETFL) | O_NONBLOCK);
     else close(*ours[i]);
   }
+  /* While the command begins: nobody waits for us meanwhile. */
+  if (error == 0 && !(request->flags & EXEC_TOOL)) spare_make();
   return error;
 }

@@ -94,6 +94,7 @@ void supervisor_end(int code, uint32_t grace_ms) {
   if (the.ending && the.end_kill_at <= now + grace_ms) return;
   if (!the.ending) the.exit_code = code;
   the.ending = true;
+  spare_end();
   the.end_kill_at = now + grace_ms;
   the.end_by = the.end_kill_at + 2000;
   if (grace_ms > 0) signal_all(SIGTERM);
@@ -139,11 +140,13 @@ static void reap(void) {
     if (pid <= 0) return;
     if (WIFSTOPPED(status)) {
       /* A stopped shepherd would keep its command's end from us. Strays are stopped by us, before they are killed. */
+      if (spare_is(pid)) kill(pid, SIGCONT);
       for (const struct exec *e = the.execs; e != NULL; e = e->next)
         if (e->shepherd == pid) kill(pid, SIGCONT);
       continue;
     }
-    exec_reaped(pid, status, &usage);
+    if (spare_is(pid)) spare_end();
+    else exec_reaped(pid, status, &usage);
   }
 }
 

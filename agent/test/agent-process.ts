@@ -147,14 +147,18 @@ function deadline(reject: (error: Error) => void): void {
   setTimeout(() => reject(new Error("The supervisor did not exit within 20 s")), 20_000).unref();
 }
 
-/** Every process below one, children before grandchildren. */
+/** What waits below a supervisor for the next command. */
+const SPARE = "aido-spare";
+
+/** Every process below one but spares, children before grandchildren. */
 export async function descendants(root: number): Promise<number[]> {
   const parents = new Map<number, number>();
   for (const name of await readdir("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const stat = await readFile(`/proc/${name}/stat`, "utf8").catch(() => "");
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    if (fields[1] !== undefined && fields[0] !== "Z") parents.set(Number(name), Number(fields[1]));
+    if (stat.includes(`(${SPARE})`) || fields[1] === undefined || fields[0] === "Z") continue;
+    parents.set(Number(name), Number(fields[1]));
   }
   const found: number[] = [root];
   for (const each of found) for (const [pid, parent] of parents) if (parent === each) found.push(pid);
@@ -165,4 +169,13 @@ export async function descendants(root: number): Promise<number[]> {
 export async function isAlive(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   return stat !== "" && stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3) !== "Z";
+}
+
+/** The process that waits for a supervisor's next command; undefined when there is none for now. */
+export async function spareOf(supervisor: number): Promise<number | undefined> {
+  const children = await readFile(`/proc/${supervisor}/task/${supervisor}/children`, "utf8").catch(() => "");
+  for (const pid of children.split(" ").filter((each) => each !== "")) {
+    if ((await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "")) === `${SPARE}\n`) return Number(pid);
+  }
+  return undefined;
 }
