@@ -44,7 +44,7 @@ async function sandboxContainers() {
   return (await docker.listContainers({ all: true, filters })).map(({ Id }) => Id);
 }
 
-/** What a sandbox needs beyond its container: the supervisor's resident memory after work. */
+/** What a sandbox needs beyond its container: the resident memory of the supervisor and of what waits below it, after work. */
 export function memory() {
   return withAido("docker", async (aido) => {
     const samples = [];
@@ -52,7 +52,9 @@ export function memory() {
       const sandbox = await createSandbox(aido, "docker");
       for (let exec = 0; exec < 20; exec++) await execTrue(aido, sandbox.id);
       const { State } = await docker.getContainer(sandbox.containerId).inspect();
-      samples.push(residentMiB(State.Pid));
+      const below = readFileSync(`/proc/${State.Pid}/task/${State.Pid}/children`, "utf8").trim();
+      const pids = [State.Pid, ...below.split(" ").filter((pid) => pid !== "")];
+      samples.push(pids.map(residentMiB).reduce((sum, each) => sum + each));
     }
     return {
       value: round(median(samples), 2),
