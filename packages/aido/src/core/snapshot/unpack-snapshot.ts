@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { AidoError } from "@aido/sdk/protocol";
 import { decompress } from "./codec.ts";
 import {
@@ -9,6 +8,7 @@ import {
   type SnapshotManifest,
 } from "./manifest.ts";
 import { type ArchiveInfo, TarReader } from "./tar-reader.ts";
+import { ThreadedSha256 } from "./threaded-sha256.ts";
 
 export interface UnpackOptions {
   /** Of the object, in hex; undefined when nobody knows it. */
@@ -25,10 +25,10 @@ export async function unpackSnapshot(
   options: UnpackOptions,
 ): Promise<SnapshotManifest> {
   // An object of which the hash is known holds what was packed; of any other only its own manifest tells.
-  const hash = options.sha256 === undefined ? undefined : createHash("sha256");
+  await using hash = options.sha256 === undefined ? undefined : new ThreadedSha256();
   const hashed = async function* () {
     for await (const chunk of object) {
-      hash?.update(chunk);
+      await hash?.update(chunk);
       yield chunk;
     }
   };
@@ -39,7 +39,7 @@ export async function unpackSnapshot(
   const state = await deliver(reader, options.state);
   const manifest = await readManifest(reader);
   await reader.end();
-  if (hash?.digest("hex") !== options.sha256?.toLowerCase()) {
+  if ((await hash?.digest()) !== options.sha256?.toLowerCase()) {
     throw broken("it is not the object that was taken");
   }
   checkArchive("workspace", manifest.workspace, workspace);
