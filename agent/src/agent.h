@@ -159,7 +159,9 @@ int spawn(const struct exec_request *request, struct spawned *out, uint8_t *step
 
 /* ---- shepherd.c ---- */
 
-/* Whether it is the shepherd that waits for a command. */
+/* Forks a shepherd that waits for a command, when there is none. */
+void spare_make(void);
+/* Whether it is that one. */
 bool spare_is(pid_t pid);
 /* It is not waited for any more, or was reaped. */
 void spare_end(void);
@@ -216,6 +218,7 @@ struct supervisor {
   struct rlimit files; /* what commands may open; we ourselves take what we can get */
   uint64_t listen_at;  /* when to listen again after descriptors ran out; 0 = listening */
   uint8_t stray_passes;
+  bool spare_due; /* a command has begun, and the next one wants a shepherd that waits for it */
 };
 extern struct supervisor the;
 

@@ -318,6 +318,7 @@ static void start_failed(struct exec *e, uint8_t step, int error) {
 
 /* False when the exec is gone. */
 static bool take_report(struct exec *e, const struct report *report) {
+  if (report->kind != REPORT_ENDED && !(e->flags & EXEC_TOOL)) the.spare_due = true;
   if (report->kind == REPORT_FAILED) {
     start_failed(e, report->step, report->error);
     return false;

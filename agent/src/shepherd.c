@@ -131,6 +131,8 @@ _Noreturn void shepherd_main(const struct exec_request *request) {
     if (ended != pid) continue;
     report.kind = REPORT_ENDED;
     tell(&report);
+    /* Whoever was told comes first; our own end can wait. */
+    sched_yield();
     /* A later process may get the same number. */
     pid = -1;
   }

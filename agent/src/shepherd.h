@@ -18,8 +18,6 @@ void unblock_signals(void);
 void tell(const struct report *report);
 _Noreturn void shepherd_main(const struct exec_request *request);
 
-/* Forks a shepherd that waits for a command, when there is none. */
-void spare_make(void);
 /* The pid of the one that has taken the command; 0 when none does, and the command has not been begun. */
 pid_t spare_take(const struct exec_request *request, const struct ends *child);
 

@@ -169,7 +169,5 @@ int spawn(const struct exec_request *request, struct spawned *host, uint8_t *ste
     if (error == 0) fcntl(*ours[i], F_SETFL, fcntl(*ours[i], F_GETFL) | O_NONBLOCK);
     else close(*ours[i]);
   }
-  /* While the command begins: nobody waits for us meanwhile. */
-  if (error == 0 && !(request->flags & EXEC_TOOL)) spare_make();
   return error;
 }
