@@ -218,7 +218,7 @@ struct supervisor {
   struct rlimit files; /* what commands may open; we ourselves take what we can get */
   uint64_t listen_at;  /* when to listen again after descriptors ran out; 0 = listening */
   uint8_t stray_passes;
-  bool spare_due; /* a command has begun, and the next one wants a shepherd that waits for it */
+  uint64_t spare_at; /* when to make the next command's shepherd; 0 = not now */
 };
 extern struct supervisor the;
 

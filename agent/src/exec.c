@@ -318,7 +318,8 @@ static void start_failed(struct exec *e, uint8_t step, int error) {
 
 /* False when the exec is gone. */
 static bool take_report(struct exec *e, const struct report *report) {
-  if (report->kind != REPORT_ENDED && !(e->flags & EXEC_TOOL)) the.spare_due = true;
+  /* Once the end is told, when that is soon: what a host waits for is not held up by a fork. */
+  if (!(e->flags & EXEC_TOOL)) the.spare_at = now_ms() + (report->kind == REPORT_STARTED ? SPARE_MS : 0);
   if (report->kind == REPORT_FAILED) {
     start_failed(e, report->step, report->error);
     return false;

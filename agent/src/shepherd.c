@@ -54,12 +54,14 @@ static int execute(char **argv, char **env) {
   }
 }
 
-static int failures;
-
 struct failure {
   int error;
   uint8_t step;
 };
+
+/* A pipe and not the shared memory tells of a failure: an emulator may make a plain fork of the clone below. */
+static int failures[2];
+static uint8_t stack[32768] __attribute__((aligned(16)));
 
 /* The command's own process until execve. It shares the shepherd's memory, which waits meanwhile. */
 static int command_main(void *argument) {
@@ -78,25 +80,23 @@ static int command_main(void *argument) {
     failure.step = STEP_EXECVE;
     failure.error = execute(request->argv, request->env);
   }
-  if (write(failures, &failure, sizeof failure) < 0) _exit(126);
+  if (write(failures[1], &failure, sizeof failure) < 0) _exit(126);
   _exit(127);
 }
 
-/* A pipe and not the shared memory tells of a failure: an emulator may make a plain fork of this clone. */
+/* What does not depend on the command; 0 or an errno. */
+static int get_ready(void) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  return pipe2(failures, O_CLOEXEC) == 0 ? 0 : errno;
+}
+
 static pid_t start_command(const struct exec_request *request, struct failure *failure) {
-  static char stack[32768] __attribute__((aligned(16)));
-  int fds[2];
-  *failure = (struct failure){.step = STEP_PIPE};
-  if (pipe2(fds, O_CLOEXEC) != 0) {
-    failure->error = errno;
-    return -1;
-  }
-  failures = fds[1];
+  *failure = (struct failure){0};
   pid_t pid = clone(command_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)(uintptr_t)request);
   if (pid < 0) *failure = (struct failure){errno, STEP_FORK};
-  close(fds[1]);
-  while (pid > 0 && read(fds[0], failure, sizeof *failure) < 0 && errno == EINTR) continue;
-  close(fds[0]);
+  close(failures[1]);
+  while (pid > 0 && read(failures[0], failure, sizeof *failure) < 0 && errno == EINTR) continue;
+  close(failures[0]);
   return pid;
 }
 
@@ -113,18 +113,21 @@ void tell(const struct report *report) {
   while (write(STATUS_FD, report, sizeof *report) < 0 && errno == EINTR) continue;
 }
 
+static _Noreturn void fail(uint8_t step, int error) {
+  tell(&(struct report){.kind = REPORT_FAILED, .error = error, .step = step});
+  _exit(1);
+}
+
 /* Reaps for the command and whatever it leaves behind; ends when nothing is left. */
-_Noreturn void shepherd_main(const struct exec_request *request) {
+static _Noreturn void tend(const struct exec_request *request) {
   struct failure failure;
-  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   pid_t pid = start_command(request, &failure);
   close(0);
   close(1);
   close(2);
-  struct report report = {.kind = REPORT_STARTED, .pid = pid, .error = failure.error, .step = failure.step};
-  if (failure.error != 0) report.kind = REPORT_FAILED;
+  if (failure.error != 0) fail(failure.step, failure.error);
+  struct report report = {.kind = REPORT_STARTED, .pid = pid};
   tell(&report);
-  if (failure.error != 0) _exit(1);
   for (;;) {
     pid_t ended = wait4(-1, &report.status, 0, &report.usage);
     if (ended < 0 && errno != EINTR) _exit(0);
@@ -136,6 +139,12 @@ _Noreturn void shepherd_main(const struct exec_request *request) {
     /* A later process may get the same number. */
     pid = -1;
   }
+}
+
+_Noreturn void shepherd_main(const struct exec_request *request) {
+  int error = get_ready();
+  if (error != 0) fail(STEP_PIPE, error);
+  tend(request);
 }
 
 /* ---- the spare: one that waits, so that a command need not wait for a fork ---- */
@@ -192,6 +201,10 @@ static bool send_order(const struct buffer *order, const struct ends *child) {
 
 static _Noreturn void spare_main(void) {
   static uint8_t bytes[ORDER_MAX];
+  int error = get_ready();
+  /* Memory that is written later becomes its own now, and not on the command's way. */
+  bytes[0] = stack[sizeof stack - 1] = 1;
+  free(malloc(1));
   /* For whoever looks at a list of processes: it is nobody's command. */
   prctl(PR_SET_NAME, "aido-spare");
   union carried carried = {0};
@@ -206,11 +219,12 @@ static _Noreturn void spare_main(void) {
   memcpy(&ends, CMSG_DATA(&carried.header), sizeof ends);
   prctl(PR_SET_NAME, "aido-agent");
   wear(&ends);
-  close_from(STATUS_FD + 1, STATUS_FD + 4);
+  if (error != 0) fail(STEP_PIPE, error);
+  /* They came behind the pipe. */
+  close_from(failures[1] + 1, failures[1] + 4);
   struct exec_request request = {0};
-  if (read_order(bytes, (size_t)got, &request)) shepherd_main(&request);
-  tell(&(struct report){.kind = REPORT_FAILED, .error = ENOMEM, .step = STEP_SHEPHERD});
-  _exit(1);
+  if (!read_order(bytes, (size_t)got, &request)) fail(STEP_SHEPHERD, ENOMEM);
+  tend(&request);
 }
 
 void spare_make(void) {

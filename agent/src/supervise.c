@@ -223,9 +223,11 @@ static uint64_t tick(uint64_t now) {
 static _Noreturn void run(void) {
   for (;;) {
     uint64_t now = now_ms(), next = tick(now);
-    /* While the command is at work, and what was to be said of it is said: nobody waits for us meanwhile. */
-    if (the.spare_due) spare_make();
-    the.spare_due = false;
+    if (the.spare_at != 0 && the.spare_at <= now) {
+      the.spare_at = 0;
+      spare_make();
+    }
+    next = earlier(next, the.spare_at);
     uint64_t wait = next == 0 ? 3600000 : next > now ? next - now : 0;
     loop_wait(wait > 3600000 ? 3600000 : (int)wait);
   }

@@ -112,15 +112,16 @@ export function portsContract(under: AidoUnderTest): void {
         expect
           .poll(async () => (await bed.aido.sandboxes.stats(bed.id)).pids, { timeout: 20_000 })
           .toBe(count);
-      // The supervisor, the program and what keeps it; the command that has just looked may still be on its way out.
-      await processes(3);
+      // The supervisor and what waits for its next command, the program and what keeps it; the command that has just
+      // looked may still be on its way out.
+      await processes(4);
       const leaving = new AbortController();
       const asked = fetch(bed.url(8082), { signal: leaving.signal });
       asked.catch(() => undefined);
-      await processes(4);
+      await processes(5);
       leaving.abort();
       await expect(asked).rejects.toThrow();
-      await processes(3);
+      await processes(4);
     });
 
     test("the end of what the client sends is passed on, and the answer after it comes back", async () => {
