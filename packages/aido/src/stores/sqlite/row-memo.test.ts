@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { sandboxRecord } from "../../../test/contract/records.ts";
 import { RowMemo } from "./row-memo.ts";
@@ -37,7 +38,7 @@ test("a row is read once while nobody writes to its table", () => {
   expect(reads).toBe(1);
 });
 
-test("what this connection, another one or a write taken back changes is seen at once", async () => {
+test("what this connection changes or takes back is seen at once, and another's at the next event", async () => {
   const sandboxes = new SqliteSandboxes(own);
   const theirs = new SqliteSandboxes(other);
   const image = async () => (await sandboxes.get("aaaa"))?.image;
@@ -45,6 +46,7 @@ test("what this connection, another one or a write taken back changes is seen at
   await sandboxes.update("aaaa", { warmImage: "warm" });
   expect((await sandboxes.get("aaaa"))?.warmImage).toBe("warm");
   await theirs.update("aaaa", { warmImage: "theirs" });
+  await setImmediate();
   expect((await sandboxes.find("aaaa", 2))[0]?.warmImage).toBe("theirs");
   expect(() =>
     own.write(() => {
@@ -57,6 +59,7 @@ test("what this connection, another one or a write taken back changes is seen at
   ).toThrow("taken back");
   expect(await image()).toBe("first");
   await theirs.remove("aaaa");
+  await setImmediate();
   expect(await sandboxes.get("aaaa")).toBeUndefined();
 });
 

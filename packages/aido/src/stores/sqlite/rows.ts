@@ -140,8 +140,12 @@ export function toAssignments<R>(
   };
 }
 
+export function namesOf<R>(columns: Columns<R>): string[] {
+  return keysOf(columns).map((key) => columns[key].column);
+}
+
 export function insertSql<R>(table: string, columns: Columns<R>): string {
-  const names = keysOf(columns).map((key) => columns[key].column);
+  const names = namesOf(columns);
   return `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
 }
 

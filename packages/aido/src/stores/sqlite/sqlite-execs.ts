@@ -1,11 +1,13 @@
 import type { ExecPage } from "@aido/sdk";
 import { AidoError } from "@aido/sdk/protocol";
 import type { ExecEnd, ExecRecord, ExecStore } from "../../core/store/store.ts";
-import { EXEC_COLUMNS, fromRow, insertSql, toAssignments } from "./rows.ts";
+import { EXEC_COLUMNS, fromRow, namesOf, toAssignments } from "./rows.ts";
 import type { Row, SqliteConnection } from "./sqlite-connection.ts";
 
+const NAMES = namesOf(EXEC_COLUMNS);
 /** One statement, because it is on the way of every command. */
-const INSERT = `${insertSql("execs", EXEC_COLUMNS).replace("VALUES (", "SELECT ").replace(/\)$/, "")}
+const INSERT = `INSERT INTO execs (${NAMES.join(", ")}, seq)
+  SELECT ${NAMES.map(() => "?").join(", ")}, (SELECT coalesce(max(seq), 0) + 1 FROM execs WHERE sandbox_id = ?)
   WHERE EXISTS (SELECT 1 FROM sandboxes WHERE id = ?) ON CONFLICT (sandbox_id, id) DO NOTHING`;
 const DEFAULT_LIMIT = 1000;
 
@@ -18,7 +20,7 @@ export class SqliteExecs implements ExecStore {
 
   async insert(record: ExecRecord): Promise<boolean> {
     const { values } = toAssignments(EXEC_COLUMNS, record);
-    if (this.#db.run(INSERT, ...values, record.sandboxId) > 0) return true;
+    if (this.#db.run(INSERT, ...values, record.sandboxId, record.sandboxId) > 0) return true;
     if (this.#db.first("SELECT 1 FROM sandboxes WHERE id = ?", record.sandboxId) !== undefined) return false;
     throw new AidoError("CONTAINER_NOT_FOUND", `Sandbox ${record.sandboxId} does not exist`, {
       details: { id: record.sandboxId },
