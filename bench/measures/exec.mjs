@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { engineContainer, engineExec } from "../engine.mjs";
 import { createSandbox, execTrue, withAido } from "../product.mjs";
-import { alternate, best, median, percentile, round, timed } from "../statistics.mjs";
+import { alternate, best, inTurns, median, percentile, round, timed } from "../statistics.mjs";
 
 /** Until the code is compiled: what a process that runs for days takes is measured, not its first second. */
-const WARM_UP = 1500;
+const WARM_UP = 3000;
 const ROUNDS = 100;
 
 /**
@@ -20,8 +20,7 @@ export function execDocker() {
     try {
       await container.start();
       for (let i = 0; i < 3; i++) await engineExec(container, ["/bin/true"]);
-      samples = await alternate(
-        ROUNDS,
+      samples = await inTurns(
         () => execTrue(aido, sandbox.id),
         () => engineExec(container, ["/bin/true"]),
       );

@@ -1,13 +1,11 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { docker, engineContainer, engineExec } from "../engine.mjs";
 import { BUSYBOX_IMAGE } from "../product.mjs";
 import { untilReady, withServer } from "../server.mjs";
-import { median, percentile, round, timed } from "../statistics.mjs";
+import { inTurns, median, percentile, round, timed } from "../statistics.mjs";
 
 const IMAGE = BUSYBOX_IMAGE;
-const TIDY_MS = 500;
 /** Until the server's code is compiled: one that runs for days is measured, not its first second. */
-const WARM_UP = 1500;
+const WARM_UP = 3000;
 const LIFE = { options: { timeout: 600_000 } };
 const create = (api) => api("POST", "/api/sandbox", { image: IMAGE, ...LIFE });
 
@@ -90,15 +88,10 @@ export function execHttp() {
     const { containerId, engineId } = await create(api);
     const container = docker.getContainer(engineId);
     for (let at = 0; at < WARM_UP; at++) await execTrue(api, containerId);
-    const ours = [];
-    const theirs = [];
-    for (let at = 0; at < 6; at++) {
-      for (let each = 0; each < 100; each++) ours.push(await timed(() => execTrue(api, containerId)));
-      for (let each = 0; each < 5; each++)
-        theirs.push(await timed(() => engineExec(container, ["/bin/true"])));
-      // What the engine did in the container counts against its limit, and is tidied up after the answer.
-      await delay(TIDY_MS);
-    }
+    const { ours, theirs } = await inTurns(
+      () => execTrue(api, containerId),
+      () => engineExec(container, ["/bin/true"]),
+    );
     const ratio = median(theirs) / median(ours);
     const tail = percentile(ours, 0.99) / median(ours);
     return {
