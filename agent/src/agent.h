@@ -157,6 +157,12 @@ void heed_signals(void);
 /* 0, or an errno with the step in `step`. */
 int spawn(const struct exec_request *request, struct spawned *out, uint8_t *step);
 
+/* ---- trim.c: giving memory back ---- */
+
+/* What a buffer has grown to is kept for a moment, because while much comes or goes the next of it needs the same. */
+void trim_later(const struct buffer *b);
+void trim_buffers(void);
+
 /* ---- shepherd.c ---- */
 
 /* Forks a shepherd that waits for a command, when there is none. */
@@ -219,6 +225,7 @@ struct supervisor {
   uint64_t listen_at;  /* when to listen again after descriptors ran out; 0 = listening */
   uint8_t stray_passes;
   uint64_t spare_at; /* when to make the next command's shepherd; 0 = not now */
+  uint64_t trim_at;  /* when to give back what empty buffers have grown to; 0 = none has */
 };
 extern struct supervisor the;
 

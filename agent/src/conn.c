@@ -53,7 +53,7 @@ static void send_iov(struct conn *c, struct iovec *iov, int count) {
   if (sent < wanted) c->blocked = true;
   size_t buffered = sent < c->out.length ? sent : c->out.length;
   buffer_consume(&c->out, buffered);
-  buffer_shrink(&c->out);
+  trim_later(&c->out);
   sent -= buffered;
   /* The first piece is the buffer itself; what is left of the others must be kept whole. */
   for (int i = 1; i < count; i++) {
@@ -474,25 +474,45 @@ static size_t take_frames(struct conn *c, const uint8_t *bytes, size_t length) {
 
 void conn_parse(struct conn *c) { buffer_consume(&c->in, take_frames(c, buffer_start(&c->in), c->in.length)); }
 
-static void conn_ready(struct source *s, uint32_t events) {
+/* How much of the frame that has begun is still to come; 0 when none has, or what waits is whole. */
+static size_t missing(const struct conn *c) {
+  if (c->in.length < 4) return 0;
+  struct reader r = reader_of(buffer_start(&c->in), 4);
+  size_t whole = 4 + (size_t)read_u32(&r);
+  return whole > c->in.length && whole <= 4 + MAX_FRAME ? whole - c->in.length : 0;
+}
+
+/* The rest of a large frame goes where its beginning is. */
+static ssize_t receive_rest(struct conn *c, size_t length) {
+  if (!buffer_reserve(&c->in, length)) return 0;
+  ssize_t got = recv(c->source.fd, buffer_start(&c->in) + c->in.length, length, MSG_DONTWAIT);
+  if (got <= 0) return got;
+  c->in.length += (size_t)got;
+  conn_parse(c);
+  return got;
+}
+
+/* What is whole is handled where it lies; only a frame that has begun waits in the buffer. */
+static ssize_t receive(struct conn *c) {
   static uint8_t bytes[READ_SIZE];
+  ssize_t got = recv(c->source.fd, bytes, c->welcome ? sizeof bytes : HELLO_LENGTH + 4, MSG_DONTWAIT);
+  if (got <= 0) return got;
+  size_t taken = c->in.length == 0 ? take_frames(c, bytes, (size_t)got) : 0;
+  if (!buffer_append(&c->in, bytes + taken, (size_t)got - taken)) c->closing = true;
+  else conn_parse(c);
+  return got;
+}
+
+static void conn_ready(struct source *s, uint32_t events) {
   struct conn *c = container(s, struct conn, source);
   if (events & EPOLLOUT) c->blocked = false;
   if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR))) return;
   if (c->out.length >= OUT_LIMIT && !(events & (EPOLLHUP | EPOLLERR))) return;
-  ssize_t got = recv(c->source.fd, bytes, c->welcome ? sizeof bytes : HELLO_LENGTH + 4, MSG_DONTWAIT);
+  size_t rest = missing(c);
+  ssize_t got = rest > 0 ? receive_rest(c, rest) : receive(c);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) {
-    c->closing = true;
-    c->gone = got <= 0;
-    return;
-  }
-  /* What is whole is handled where it lies; only a frame that has begun waits in the buffer. */
-  size_t taken = c->in.length == 0 ? take_frames(c, bytes, (size_t)got) : 0;
-  if (!buffer_append(&c->in, bytes + taken, (size_t)got - taken)) c->closing = true;
-  else conn_parse(c);
-  /* While much comes, the next frame is likely to need the memory again. */
-  if ((size_t)got < sizeof bytes / 8) buffer_shrink(&c->in);
+  if (got <= 0) c->closing = c->gone = true;
+  trim_later(&c->in);
 }
 
 static struct conn *free_conn(void) {

@@ -11,7 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { FULL_READ = 65536, WIDE_PIPE = 262144, SMALL_INPUT = 4096, KILLING_MS = 20000 };
+enum { FULL_READ = 65536, WIDE_PIPE = 262144, KILLING_MS = 20000 };
 
 struct exec *exec_find(const char *id) {
   for (struct exec *e = the.execs; e != NULL; e = e->next)
@@ -272,7 +272,7 @@ bool exec_stdin(struct exec *e, uint64_t offset, const uint8_t *bytes, size_t le
   }
   if (length > 0 && !buffer_append(&e->pending, bytes, length)) return false;
   write_input(e);
-  if (length < SMALL_INPUT) buffer_shrink(&e->pending);
+  trim_later(&e->pending);
   return true;
 }
 

@@ -95,19 +95,22 @@ long frame_length(const uint8_t *bytes, size_t length, size_t limit) {
   return length < (size_t)body + 4 ? 0 : (long)body + 4;
 }
 
+bool buffer_reserve(struct buffer *b, size_t length) {
+  if (b->capacity - b->offset - b->length >= length) return true;
+  if (b->offset > 0 && b->length > 0) memmove(b->bytes, b->bytes + b->offset, b->length);
+  b->offset = 0;
+  size_t capacity = b->capacity > 0 ? b->capacity : 512;
+  while (capacity - b->length < length) capacity *= 2;
+  if (capacity == b->capacity) return true;
+  uint8_t *grown = realloc(b->bytes, capacity);
+  if (grown == NULL) return false;
+  b->bytes = grown;
+  b->capacity = capacity;
+  return true;
+}
+
 bool buffer_append(struct buffer *b, const void *bytes, size_t length) {
-  if (b->capacity - b->offset - b->length < length) {
-    if (b->offset > 0 && b->length > 0) memmove(b->bytes, b->bytes + b->offset, b->length);
-    b->offset = 0;
-    size_t capacity = b->capacity > 0 ? b->capacity : 512;
-    while (capacity - b->length < length) capacity *= 2;
-    if (capacity != b->capacity) {
-      uint8_t *grown = realloc(b->bytes, capacity);
-      if (grown == NULL) return false;
-      b->bytes = grown;
-      b->capacity = capacity;
-    }
-  }
+  if (!buffer_reserve(b, length)) return false;
   if (length > 0) memcpy(b->bytes + b->offset + b->length, bytes, length);
   b->length += length;
   return true;
@@ -121,7 +124,7 @@ void buffer_consume(struct buffer *b, size_t length) {
 }
 
 void buffer_shrink(struct buffer *b) {
-  if (b->length == 0 && b->capacity > 4096) buffer_free(b);
+  if (b->length == 0 && b->capacity > BUFFER_SMALL) buffer_free(b);
 }
 
 void buffer_free(struct buffer *b) {

@@ -42,8 +42,11 @@ long frame_length(const uint8_t *bytes, size_t length, size_t limit);
 
 static inline uint8_t *buffer_start(const struct buffer *b) { return b->length > 0 ? b->bytes + b->offset : b->bytes; }
 bool buffer_append(struct buffer *b, const void *bytes, size_t length);
+/* Room for so much more behind what it has. */
+bool buffer_reserve(struct buffer *b, size_t length);
 void buffer_consume(struct buffer *b, size_t length);
-/* Gives back what an empty buffer has grown to. */
+/* Gives back what an empty buffer has grown to, unless that is small. */
+enum { BUFFER_SMALL = 4096 };
 void buffer_shrink(struct buffer *b);
 void buffer_free(struct buffer *b);
 

@@ -206,6 +206,8 @@ static uint64_t tick(uint64_t now) {
   if (the.ending) next = earlier(next, end_tick(now));
   next = earlier(next, the.linger_at);
   next = earlier(next, the.deadline_at);
+  if (the.trim_at != 0 && the.trim_at <= now) trim_buffers();
+  next = earlier(next, the.trim_at);
   if (the.listen_at != 0 && the.listen_at <= now) {
     the.listen_at = 0;
     loop_watch(&listener, EPOLLIN);

@@ -1,22 +1,13 @@
-/**
- * Exact numbers of bytes from a stream of chunks. `ended` is raised when the stream ends too early. Of a stream whose chunks
- * are valid only until the next is asked for, so is what is taken.
- */
+/** Exact numbers of bytes from a stream of chunks. `ended` is raised when the stream ends too early. */
 export class ByteSource {
   readonly #iterator: AsyncIterator<Uint8Array>;
   readonly #ended: () => Error;
-  readonly #isTransient: boolean;
   #parts: Buffer[] = [];
   #length = 0;
 
-  constructor(
-    chunks: AsyncIterable<Uint8Array>,
-    ended: () => Error,
-    { isTransient = false }: { isTransient?: boolean } = {},
-  ) {
+  constructor(chunks: AsyncIterable<Uint8Array>, ended: () => Error) {
     this.#iterator = chunks[Symbol.asyncIterator]();
     this.#ended = ended;
-    this.#isTransient = isTransient;
   }
 
   async take(count: number): Promise<Buffer> {
@@ -78,8 +69,6 @@ export class ByteSource {
   }
 
   async #mayPull(): Promise<boolean> {
-    const last = this.#parts.pop();
-    if (last !== undefined) this.#parts.push(this.#isTransient ? Buffer.from(last) : last);
     const { done, value } = await this.#iterator.next();
     if (done === true) return false;
     this.#parts.push(Buffer.from(value.buffer, value.byteOffset, value.byteLength));

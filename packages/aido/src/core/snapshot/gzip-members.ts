@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { crc32, deflateRaw, inflateRaw } from "node:zlib";
-import { ByteSource } from "../history/byte-source.ts";
+import { TransientSource } from "./transient-source.ts";
 
 /** A stored block of deflate has up to so many bytes. */
 const STORED_BYTES = 65_535;
@@ -154,7 +154,7 @@ async function* membersOf(
   packed: AsyncIterable<Uint8Array>,
   { damaged }: UnpackMembers,
 ): AsyncGenerator<Member, void, undefined> {
-  const source = new ByteSource(packed, damaged, { isTransient: true });
+  const source = new TransientSource(packed, damaged);
   try {
     while (await source.hasMore()) {
       const head = await source.take(HEAD_BYTES);
