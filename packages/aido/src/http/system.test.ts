@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ApiBed } from "../../test/server/api-bed.ts";
 import { HttpMetrics } from "./metrics.ts";
@@ -53,7 +52,6 @@ describe("the server about itself", () => {
     expect(before).toContain("aido_exec_duration_seconds_count 3");
     await bed.post(`/api/sandbox/${id}/exec/${json.id}/signal`, { signal: "KILL" });
     await bed.get(`/api/sandbox/${id}/exec/${json.id}?wait=10000`);
-    await setImmediate();
     const after = (await bed.get("/metrics")).text;
     expect(after).toContain('aido_execs_total{status="killed"} 1');
     expect(after).toContain("aido_execs_running 0");

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import type { AgentEvent } from "@aido/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { definition, runnerBed } from "../../../test/agents/runner-bed.ts";
@@ -8,11 +7,6 @@ import type { FakeProcess } from "../../drivers/fake/fake-program.ts";
 import { AGENT_LABEL } from "../job/job-labels.ts";
 
 const sleeper = definition("sleeper", ["sleep", "600"]);
-/** The store knows of an end one turn after whoever waited for it. */
-const runningIn = async (agents: Awaited<ReturnType<typeof runnerBed>>) => {
-  await setImmediate();
-  return await agents.bed.store.execs.running(SANDBOX);
-};
 const typesOf = (events: readonly AgentEvent[]) => events.map(({ type }) => type);
 
 describe("a run of an agent", () => {
@@ -112,7 +106,7 @@ describe("a run of an agent", () => {
     expect(result).toMatchObject({ success: false, errorCode: "COMMAND_TIMEOUT" });
     expect(result.error).toContain("60 s");
     expect(typesOf(events)).toEqual(["start", "error", "result"]);
-    expect(await runningIn(agents)).toEqual([]);
+    expect(await agents.bed.store.execs.running(SANDBOX)).toEqual([]);
     expect(agents.runner.active).toBe(0);
   });
 
@@ -135,7 +129,7 @@ describe("a run of an agent", () => {
     const { result } = await agents.run({ message: "go" });
     expect(result).toMatchObject({ success: false, errorCode: "PAYLOAD_TOO_LARGE" });
     expect(result.response.length).toBeLessThanOrEqual(1024 * 1024 + 1);
-    expect(await runningIn(agents)).toEqual([]);
+    expect(await agents.bed.store.execs.running(SANDBOX)).toEqual([]);
   });
 
   test.each([
@@ -213,7 +207,7 @@ describe("sessions", () => {
     await agents.bed.execs.start(SANDBOX, { id: "agent_deadly", argv: ["sleep", "600"] });
     const next = await agents.newRunner().run(SANDBOX, { message: "m", sessionId: "s" });
     expect(next).toMatchObject({ success: true });
-    expect((await runningIn(agents)).map(({ id }) => id)).toEqual(["agent_deadly"]);
+    expect((await agents.bed.store.execs.running(SANDBOX)).map(({ id }) => id)).toEqual(["agent_deadly"]);
   });
 
   test("a run that lasts keeps its session", async () => {
@@ -245,7 +239,7 @@ describe("a run as a stream", () => {
       if (seen === 3) break;
     }
     expect(agents.runner.active).toBe(0);
-    expect(await runningIn(agents)).toEqual([]);
+    expect(await agents.bed.store.execs.running(SANDBOX)).toEqual([]);
   });
 
   test("an abort rejects with its reason and leaves nothing running; a refusal is thrown", async () => {
@@ -255,7 +249,7 @@ describe("a run as a stream", () => {
     await until("it runs", () => agents.bed.driver.started(SANDBOX).length === 1);
     abort.abort(new Error("enough"));
     await expect(running).rejects.toThrow("enough");
-    expect(await runningIn(agents)).toEqual([]);
+    expect(await agents.bed.store.execs.running(SANDBOX)).toEqual([]);
     const refused = async () => {
       for await (const _ of agents.runner.stream(SANDBOX, { message: "" })) return;
     };

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { type AidoError, isAidoError } from "@aido/sdk/protocol";
 import type { Clock } from "../clock.ts";
 import type { DataDir } from "../data-dir.ts";
@@ -242,26 +241,23 @@ export class ExecRecorder {
       stdoutBytes: record.stdoutBytes,
       stderrBytes: record.stderrBytes,
     };
-    const final: ExecRecord = withEnd(record, end);
-    own.isQuiet = frame !== undefined && (frame.flags & END_FLAG.quiet) !== 0;
-    own.end(final);
-    this.#unmake(own);
-    this.#remember(own);
-    // Whoever waits is answered before the store is written. Until it is, this process knows better, and after a crash
-    // the supervisor tells of the end again.
-    await setImmediate();
+    let final: ExecRecord = withEnd(record, end);
     try {
       const isFirst = await store.execs.end(record.sandboxId, record.id, end);
       if (isFirst) {
         this.#evidence.ended(final, own, frame);
         for (const listener of this.#listeners) listener(final);
-      } else own.end((await store.execs.get(record.sandboxId, record.id)) ?? final);
+      } else final = (await store.execs.get(record.sandboxId, record.id)) ?? final;
+      own.isQuiet = frame !== undefined && (frame.flags & END_FLAG.quiet) !== 0;
       const isMain = frame !== undefined && (frame.flags & END_FLAG.main) !== 0;
       if (isMain) supervisors.get(own.sandbox).letEnd(record.id);
     } catch (error) {
       const fields = { event: "exec.end", outcome: "failed", sandboxId: record.sandboxId, execId: record.id };
       logger.error(fields, `The end of a command could not be stored: ${(error as Error).message}`);
     }
+    own.end(final);
+    this.#unmake(own);
+    this.#remember(own);
     this.#yielded.delete(key(record.sandboxId, record.id));
   }
 

@@ -15,7 +15,7 @@ export async function settleExecs(
   sandbox: SandboxRecord,
   execs: readonly ExecRecord[],
 ): Promise<readonly ExecRecord[]> {
-  const own = (exec: ExecRecord) => recorder.known(exec.sandboxId, exec.id);
+  const own = (exec: ExecRecord) => recorder.own(exec.sandboxId, exec.id);
   const isUnsure = (exec: ExecRecord) => exec.status === "running" && own(exec) === undefined;
   const known = execs.some(isUnsure) ? await ask(deps, sandbox) : undefined;
   return Promise.all(
