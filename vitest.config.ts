@@ -14,6 +14,8 @@ export default defineConfig({
     pool: "forks",
     // A suite's files share one process: starting one for each, which loads the same sources, takes longer than most tests.
     isolate: false,
+    // A second, which is the default, is short on a machine that has other things to do.
+    expect: { poll: { timeout: 20_000 } },
     // Every suite loads most of the sources: translated once, they serve all of them.
     experimental: { fsModuleCache: true, fsModuleCachePath: ".cache/vitest" },
     projects: [

@@ -6,9 +6,10 @@ import { join } from "node:path";
 
 const CGROUP_ROOT = "/sys/fs/cgroup";
 
-/** One line per thing found; the suites compare before and after. */
-export function leftovers() {
-  return [...containers(), ...processes(), ...mounts(), ...controlGroups(), ...temporaryFiles()];
+/** One line per thing found; the suites compare before and after. `temporary` is where they put their files. */
+export function leftovers(temporary) {
+  const files = [...new Set([tmpdir(), temporary])].flatMap(temporaryFiles);
+  return [...containers(), ...processes(), ...mounts(), ...controlGroups(), ...files];
 }
 
 function containers() {
@@ -54,8 +55,8 @@ function controlGroups() {
   return [...new Set(found)];
 }
 
-function temporaryFiles() {
-  return names(tmpdir())
+function temporaryFiles(directory) {
+  return names(directory)
     .filter((name) => name.startsWith("aido") && !name.startsWith("aido-suites-"))
     .map((name) => `temporary file ${name}`);
 }
