@@ -1,6 +1,6 @@
 // Runs the suites, three at a time, and adds up what they report. See scripts/test.
 import { spawn, spawnSync } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from "node:fs";
+import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from "node:fs";
 import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { leftovers } from "./leftovers.mjs";
@@ -157,7 +157,11 @@ function inMemory() {
   if (process.env.TMPDIR !== undefined || totalmem() < 8 * gib) return undefined;
   try {
     const { type, bavail, bsize } = statfsSync(shared);
-    return type === TMPFS && bavail * bsize >= 4 * gib ? mkdtempSync(join(shared, "aido")) : undefined;
+    if (type !== TMPFS || bavail * bsize < 4 * gib) return undefined;
+    const directory = mkdtempSync(join(shared, "aido"));
+    // As every directory for temporary files: some tests are another user's.
+    chmodSync(directory, 0o1777);
+    return directory;
   } catch {
     return undefined;
   }
