@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Mount } from "../../core/driver/driver.ts";
 import { ETC_DIRECTORIES } from "./etc-files.ts";
 import type { SandboxState } from "./sandbox-state.ts";
@@ -105,11 +105,27 @@ function etc(layout: BwrapLayout): string[] {
 }
 
 function mounts(layout: BwrapLayout): string[] {
-  return workspaceMounts(layout).flatMap((mount) => [
-    mount.readOnly ? "--ro-bind" : "--bind",
-    layout.reach(mount.source),
-    mount.target,
-  ]);
+  const all = workspaceMounts(layout);
+  return [
+    ...above(all.map(({ target }) => target)).flatMap((path) => ["--dir", path]),
+    ...all.flatMap((mount) => [
+      mount.readOnly ? "--ro-bind" : "--bind",
+      layout.reach(mount.source),
+      mount.target,
+    ]),
+  ];
+}
+
+/** Directories that lead to these and are in none of them: made by bubblewrap unasked, nobody but their owner could enter. */
+function above(targets: readonly string[]): string[] {
+  const found = new Set<string>();
+  const isInside = (path: string) => targets.some((target) => `${path}/`.startsWith(`${target}/`));
+  for (const target of targets) {
+    for (let path = dirname(target); path !== "/" && path !== "."; path = dirname(path)) {
+      if (!isInside(path)) found.add(path);
+    }
+  }
+  return [...found].sort();
 }
 
 function workspaceMounts({ state, work }: BwrapLayout): Mount[] {

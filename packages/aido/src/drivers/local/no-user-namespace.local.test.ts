@@ -93,6 +93,19 @@ describe.runIf(isRoot)("without a user namespace", () => {
     expect(statSync(join(outputs, "made")).uid).toBe(container.user.uid);
   });
 
+  test("a workspace and mounts far below the root can be reached and written", async () => {
+    await using backend = await make();
+    const outputs = join(backend.directory, "outputs");
+    mkdirSync(outputs);
+    const { sh } = await launch(backend, {
+      workdir: "/home/agent",
+      mounts: [{ source: outputs, target: "/srv/data/outputs", readOnly: false }],
+    });
+    const tried =
+      "cd /home/agent && touch made && touch /srv/data/outputs/made && ls /home && ls /srv/data && ! touch /home/x 2>/dev/null";
+    expect(await sh(tried)).toMatchObject({ exitCode: 0, stdout: "agent\noutputs\n" });
+  });
+
   test("a sandbox that was made with a user namespace is not started without", async () => {
     await using backend = await make();
     const { id } = await launch(backend);
