@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { docker } from "../engine.mjs";
 import { createSandbox, execTrue, withAido } from "../product.mjs";
 import { median, percentile, round, timed } from "../statistics.mjs";
@@ -52,9 +52,11 @@ export function memory() {
       const sandbox = await createSandbox(aido, "docker");
       for (let exec = 0; exec < 20; exec++) await execTrue(aido, sandbox.id);
       const { State } = await docker.getContainer(sandbox.containerId).inspect();
+      const supervisor = residentMiB(State.Pid);
+      if (supervisor === undefined) throw new Error("the engine runs elsewhere");
       const below = readFileSync(`/proc/${State.Pid}/task/${State.Pid}/children`, "utf8").trim();
-      const pids = [State.Pid, ...below.split(" ").filter((pid) => pid !== "")];
-      samples.push(pids.map(residentMiB).reduce((sum, each) => sum + each));
+      // What the last command has left may end while this looks.
+      samples.push(below.split(" ").reduce((sum, pid) => sum + (residentMiB(pid) ?? 0), supervisor));
     }
     return {
       value: round(median(samples), 2),
@@ -67,8 +69,12 @@ export function memory() {
   });
 }
 
+/** Undefined of one that has ended, or is none of this machine's. */
 function residentMiB(pid) {
-  if (!readdirSync("/proc").includes(String(pid))) throw new Error("the engine runs elsewhere");
-  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-  return Number(kib) / 1024;
+  try {
+    const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+    return kib === undefined ? undefined : Number(kib) / 1024;
+  } catch {
+    return undefined;
+  }
 }
