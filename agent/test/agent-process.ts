@@ -13,6 +13,14 @@ const AGENT_DIRECTORY = dirname(dirname(fileURLToPath(import.meta.url)));
 export const AGENT_BINARY = process.env["AIDO_TEST_AGENT"] ?? join(AGENT_DIRECTORY, "build/aido-agent");
 export const IS_SANITIZED = process.env["AIDO_TEST_AGENT"]?.includes("asan") ?? false;
 
+/** A field of a process's status that is so many KiB. */
+export async function statusKiB(pid: number, field: string): Promise<number> {
+  const line = (await readFile(`/proc/${pid}/status`, "utf8"))
+    .split("\n")
+    .find((each) => each.startsWith(field));
+  return Number(/\d+/.exec(line ?? "")?.[0]);
+}
+
 export interface StartOptions {
   /** In a pid namespace of its own, where it is pid 1. */
   readonly asInit?: boolean;

@@ -1,11 +1,15 @@
 import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { EXEC_FLAG, STDIN_WINDOW_BYTES } from "../../packages/aido/src/core/supervisor/protocol.ts";
 import type { AgentClient } from "./agent-client.ts";
-import { AgentProcess } from "./agent-process.ts";
+import { AgentProcess, IS_SANITIZED, statusKiB } from "./agent-process.ts";
 
 /** What the supervisor makes of a full pipe. */
 const PIPE_BYTES = 262_144;
+/** What it reads into, and keeps. */
+const READ_KIB = 256;
 
 const lastAck = (client: AgentClient): number =>
   client.frames.reduce(
@@ -62,6 +66,28 @@ test("a command that does not read holds one window and no more", async () => {
   client.stdin("e", STDIN_WINDOW_BYTES + PIPE_BYTES, Buffer.from("x"));
   expect(await client.wait("error")).toMatchObject({ code: "PROTOCOL" });
 });
+
+test.skipIf(IS_SANITIZED)(
+  "memory that much input took is given back, though more of it may come",
+  async () => {
+    await using agent = await AgentProcess.start();
+    const client = await agent.open();
+    const go = join(agent.directory, "go");
+    const argv = ["sh", "-c", 'until test -e "$0"; do sleep 0.02; done; exec cat >/dev/null', go];
+    client.exec("e", argv, { flags: EXEC_FLAG.stdin });
+    await client.wait("started");
+    const resident = async () => await statusKiB(await agent.pid(), "VmRSS");
+    const before = await resident();
+    client.stdin("e", 0, Buffer.alloc(STDIN_WINDOW_BYTES));
+    await client.wait("stdinAck", (frame) => frame.offset === PIPE_BYTES);
+    expect(await resident()).toBeGreaterThan(before + READ_KIB + 128);
+    await writeFile(go, "");
+    await client.wait("stdinAck", (frame) => frame.offset === STDIN_WINDOW_BYTES);
+    await agent.poll(async () => (await resident()) < before + READ_KIB + 64, "the memory to be given back");
+    client.stdin("e", STDIN_WINDOW_BYTES, Buffer.from("more"));
+    await client.wait("stdinAck", (frame) => frame.offset === STDIN_WINDOW_BYTES + 4);
+  },
+);
 
 test("input that is handed on without a copy stays whole: in frames of any size, cut anywhere", async () => {
   await using agent = await AgentProcess.start();

@@ -3,18 +3,11 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { RING_BYTES, STREAM } from "../../packages/aido/src/core/supervisor/protocol.ts";
 import type { AgentClient } from "./agent-client.ts";
-import { AgentProcess, IS_SANITIZED } from "./agent-process.ts";
+import { AgentProcess, IS_SANITIZED, statusKiB } from "./agent-process.ts";
 
 const numbers = (count: number): Buffer =>
   Buffer.from(Array.from({ length: count }, (_, i) => `${i + 1}\n`).join(""));
 const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
-
-async function statusKiB(pid: number, field: string): Promise<number> {
-  const line = (await readFile(`/proc/${pid}/status`, "utf8"))
-    .split("\n")
-    .find((each) => each.startsWith(field));
-  return Number(/\d+/.exec(line ?? "")?.[0]);
-}
 
 test("a long output comes whole and in order", async () => {
   await using agent = await AgentProcess.start();
