@@ -135,8 +135,9 @@ function absent(thrown: NodeJS.ErrnoException): undefined {
 async function begin(directory: string): Promise<{ file: FileHandle; temporary: string }> {
   const temporary = join(directory, `${UNFINISHED}${randomBytes(8).toString("hex")}`);
   for (let attempt = 1; ; attempt += 1) {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
     try {
+      // It too fails when what was there a moment ago is gone.
+      await mkdir(directory, { recursive: true, mode: 0o700 });
       await forgetAbandoned(directory);
       return { file: await open(temporary, "wx", 0o600), temporary };
     } catch (thrown) {
