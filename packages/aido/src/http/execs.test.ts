@@ -63,6 +63,14 @@ describe("commands over HTTP", () => {
     expect(reply.status).toBe(status);
   });
 
+  test("a command that is text is answered with how it is to be given", async () => {
+    await using bed = await ApiBed.open();
+    const { json } = await bed.post("/api/sandbox/exec", { containerId: await bed.sandbox(), command: "ls" });
+    expect(json.error.message).toContain(
+      'command: a list of a program and its arguments, as in ["sh", "-c",',
+    );
+  });
+
   test("a program that cannot be started is refused alike whenever its id is sent, and its state tells why", async () => {
     await using bed = await ApiBed.open();
     const id = await bed.sandbox();

@@ -20,7 +20,10 @@ export const sandboxToken = z
   .regex(/^[\x21-\x7e]{16,256}$/, "16 to 256 visible characters of ASCII, without spaces");
 export const labels = z.record(z.string().min(1).max(128), z.string().max(1024));
 export const argv = z
-  .array(z.string().regex(/^[^\0]*$/, "must not contain NUL"))
+  .array(
+    z.string().regex(/^[^\0]*$/, "must not contain NUL"),
+    'a list of a program and its arguments, as in ["sh", "-c", "ls | wc -l"]',
+  )
   .min(1)
   .max(4096);
 export const milliseconds = z.number().int().nonnegative();

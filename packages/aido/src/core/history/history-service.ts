@@ -231,7 +231,7 @@ export class HistoryService implements History {
   async #readable(record: SandboxRecord): Promise<void> {
     if (record.history) return await this.#deps.caughtUp(record);
     throw new AidoError("UNSUPPORTED", `Sandbox ${record.id} keeps no history`, {
-      hint: "Create it with history to record its workspace.",
+      hint: "Only one that is made with it does: `aido create --history`.",
     });
   }
 }
