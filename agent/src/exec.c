@@ -506,8 +506,11 @@ uint64_t exec_tick(struct exec *e, uint64_t now) {
     e->last_signal = SIGKILL;
   }
   if (e->kill == KILL_NOW && e->kill_at <= now) {
-    if (kill_pass(e)) e->kill = KILL_NONE;
-    else if (e->kill_passes < 100) e->kill_passes++;
+    if (kill_pass(e)) {
+      e->kill = KILL_NONE;
+      /* However long that took, what it has closed is still to be heard of. */
+      if (e->first_ended && !e->ended) e->cut_off_at = now + CUT_OFF_MS;
+    } else if (e->kill_passes < 100) e->kill_passes++;
     e->kill_at = now + 1 + e->kill_passes;
   }
   uint64_t next = e->timeout_at;
