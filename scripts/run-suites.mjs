@@ -28,6 +28,9 @@ const wanted = ALL.filter((name) => asked.length === 0 || asked.includes(name));
 const scratch = mkdtempSync(join(tmpdir(), "aido-suites-"));
 /** Where the tests put their files: making and removing many small ones takes a disk a tenth of the whole time. */
 const temporary = inMemory() ?? tmpdir();
+/** What runs now, and whether somebody has asked for the end of it all. */
+const children = new Set();
+let isStopped = false;
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures = [];
 
@@ -59,7 +62,7 @@ function engineMissing() {
 
 /** The next suite to begin, which `waiting` then has no longer; undefined when there is none. */
 async function nextOf(waiting) {
-  while (waiting.length > 0) {
+  while (waiting.length > 0 && !isStopped) {
     const isEngineAwaited = !isEngineSettled && waiting.some((name) => ON_ENGINE.includes(name));
     const next = isEngineAwaited ? MEANWHILE.find((name) => waiting.includes(name)) : waiting[0];
     if (next !== undefined) return waiting.splice(waiting.indexOf(next), 1)[0];
@@ -80,6 +83,7 @@ async function prepareEngine() {
 
 /** Ends with its exit code. What it prints goes to the file `log`, or straight on. */
 function run(command, args, options = {}) {
+  if (isStopped) return Promise.resolve(1);
   return new Promise((resolve) => {
     const out = options.log === undefined ? 2 : openSync(options.log, "a");
     const child = spawn(command, args, {
@@ -87,9 +91,11 @@ function run(command, args, options = {}) {
       env: { ...process.env, ...options.env },
     });
     if (options.log !== undefined) closeSync(out);
+    children.add(child);
     const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? SUITE_LIMIT_MS);
     const end = (code) => {
       clearTimeout(timer);
+      children.delete(child);
       resolve(code);
     };
     child.on("error", () => end(1));
@@ -167,6 +173,15 @@ function inMemory() {
   }
 }
 
+/** Tests that were ended in the middle may have something mounted there. */
+function removeTemporary() {
+  try {
+    rmSync(temporary, { recursive: true, force: true });
+  } catch (thrown) {
+    count(`left behind: ${thrown.message}`, 0, 1);
+  }
+}
+
 /** Each is given the file it prints to. */
 const suites = {
   lint: async (log) => {
@@ -217,6 +232,14 @@ async function runSuite(name) {
   console.error(`== ${name} took ${Math.round((Date.now() - started) / 1000)} s`);
 }
 
+/** Once: who asks again does not want to wait for what is put away. */
+for (const signal of ["SIGINT", "SIGTERM"])
+  process.once(signal, () => {
+    isStopped = true;
+    // Of SIGTERM vitest would end at once and leave its workers behind.
+    for (const child of children) child.kill("SIGINT");
+  });
+
 const before = leftovers(temporary);
 try {
   const waiting = [...wanted];
@@ -231,13 +254,14 @@ try {
   count("leftovers", left.length === 0 ? 1 : 0, 0);
   total.failed += left.length;
 } finally {
-  rmSync(scratch, { recursive: true, force: true });
-  if (temporary !== tmpdir()) rmSync(temporary, { recursive: true, force: true });
   if (engine !== undefined) {
     spawnSync("bash", ["scripts/test-engine.sh", "stop"], { stdio: ["ignore", "inherit", "inherit"] });
   }
+  rmSync(scratch, { recursive: true, force: true });
+  if (temporary !== tmpdir()) removeTemporary();
 }
 
+if (isStopped) count("stopped before the end", 0, 1);
 for (const failure of failures) console.log(`FAILED ${failure}`);
 if (total.skipped > 0) console.log(`${total.skipped} skipped`);
 console.log(`${total.passed} passed, ${total.failed} failed`);

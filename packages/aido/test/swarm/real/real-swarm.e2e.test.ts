@@ -139,7 +139,8 @@ test("S1-64 the board of a real swarm shows workers, stories and what they use, 
   expect(board).toContain("  ✓ US-001 Story US-001\n  ▸ US-002 Story US-002\n  │ ");
   expect(board).toContain("  https://forge.test/team/shop/pull/login");
   gate.open();
-  const end = await terminal.until((screen) => screen.includes("ended with "), 60_000);
+  // Not the command line itself, which is on the screen again when the board has gone.
+  const end = await terminal.until((screen) => /ended with \d/.test(screen), 60_000);
   expect(end).toContain("ended with 0");
   expect(end).toMatch(/ {2}6\/6 stories {2}\d+s {2}3 completed {2}1\.3k tokens {2}12 turns\n/);
   expect(end).toMatch(/^aimi-swarm-cart-\S+ +\S+ +feat\/cart +completed +2\/2 +https/m);
