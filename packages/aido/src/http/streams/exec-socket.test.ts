@@ -35,7 +35,7 @@ async function connected(bed: ApiBed, sandboxId: string, execId: string) {
   const [socket] = await connection;
   const { aido, writes } = watched(bed.aido);
   const exec = await bed.aido.execs.get(sandboxId, execId);
-  const served = serveExecSocket(socket, { aido, exec, range: {}, pingMs: 20, onSignal: (send) => send() });
+  const served = serveExecSocket(socket, { aido, exec, range: {}, pingMs: 200, onSignal: (send) => send() });
   const close = async () => {
     client.terminate();
     await served;

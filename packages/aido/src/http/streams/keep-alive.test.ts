@@ -27,6 +27,28 @@ test("a viewer that answers stays, one that does not is cut off", async () => {
   }
 });
 
+test("a viewer stays whose answer came while this process stood still", async () => {
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  await once(server, "listening");
+  const connected = once(server, "connection") as Promise<[WebSocket]>;
+  const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  try {
+    const [socket] = await connected;
+    let answers = 0;
+    socket.on("pong", () => {
+      answers += 1;
+    });
+    // It has answered when it tells of the ping.
+    client.once("ping", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200));
+    keepAlive(socket, 50);
+    await expect.poll(() => answers).toBeGreaterThan(2);
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+  } finally {
+    client.terminate();
+    server.close();
+  }
+});
+
 test("a client that is not read from stays while it is there, and its leaving is noticed", async () => {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
   await once(server, "listening");
