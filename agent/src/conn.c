@@ -338,7 +338,8 @@ static bool on_ack(struct conn *c, struct reader *r) {
   struct exec *e = find(c, id);
   if (e == NULL) return true;
   if (offset > ring_total(&e->out[stream - 1].ring)) return false;
-  exec_ack(e, stream - 1, offset);
+  /* Who has taken over may not have read so far. */
+  if (e->conn == c) exec_ack(e, stream - 1, offset);
   return true;
 }
 

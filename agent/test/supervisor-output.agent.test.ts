@@ -83,6 +83,25 @@ test("a later attach takes over and the former connection is told", async () => 
   expect(first.frames.some((frame) => frame.type === "end")).toBe(false);
 });
 
+test("what a former connection still acknowledges takes nothing from the one that has taken over", async () => {
+  await using agent = await AgentProcess.start();
+  const first = await agent.open();
+  first.autoAck = false;
+  first.exec("e", ["sh", "-c", "printf 0123456789; read line; echo end"], { flags: 1 });
+  await first.wait("output", (frame) => frame.offset + frame.bytes.length === 10);
+  const second = await agent.open();
+  second.autoAck = false;
+  second.attach("e", 2, 0);
+  // It has not yet read that it is no longer the one.
+  first.ack("e", STREAM.stdout, 8);
+  await first.list();
+  const third = await agent.open();
+  third.autoAck = false;
+  third.attach("e", 3, 0);
+  third.stdin("e", 0, Buffer.from("go\n"));
+  expect((await third.end("e")).stdout.toString()).toBe("3456789end\n");
+});
+
 test("the end is told again after each attach until it is forgotten", async () => {
   await using agent = await AgentProcess.start();
   await (await agent.open()).run("e", ["sh", "-c", "exit 3"]);

@@ -96,6 +96,51 @@ describe("recorded output", () => {
 });
 
 describe("several processes", () => {
+  it("follow one exec: one that had lost its connection while the other took over leaves it to that one", async () => {
+    const [gate, network] = [gateway(), gateway()];
+    const gated = async (process: { stdout(b: Buffer): Promise<void> }) => {
+      await gate.promise;
+      await process.stdout(floodBytes(0, 400_000));
+      return 0;
+    };
+    await using bed = await fakeBed({ programs: { gated } });
+    const { id } = await bed.execs.start(SANDBOX, { argv: ["gated"] });
+    const first = followed(bed, id);
+    // Only the first process is without: it comes back when all has been said and acknowledged to the other.
+    const connect = bed.driver.connect.bind(bed.driver);
+    let asked = 0;
+    bed.driver.connect = async (sandboxId) => {
+      asked += 1;
+      if (asked === 1) await network.promise;
+      return connect(sandboxId);
+    };
+    bed.driver.dropConnections(SANDBOX);
+    await until("it is looking for another", () => asked === 1);
+    const other = bed.newHost();
+    const [ended, reading] = [other.execs.wait(SANDBOX, id), followed(bed, id, other.execs)];
+    gate.resolve();
+    const store = bed.store.execs.end.bind(bed.store.execs);
+    const held = gateway();
+    let ends = 0;
+    bed.store.execs.end = async (...end) => {
+      ends += 1;
+      if (ends === 1) await held.promise;
+      return store(...end);
+    };
+    await until("all is acknowledged", async () => {
+      const [exec] = await other.supervisors.get(await bed.record()).list();
+      return exec?.stdoutBase === 400_000;
+    });
+    network.resolve();
+    const record = await bed.record();
+    await until("it is there again", () => bed.host.supervisors.get(record).isConnected);
+    await bed.host.supervisors.get(record).list();
+    held.resolve();
+    expect(await ended).toMatchObject({ status: "exited", exitCode: 0, stdoutBytes: 400_000 });
+    for (const seen of [await first, await reading]) expect(seen.equals(floodBytes(0, 400_000))).toBe(true);
+    expect(await bed.execs.get(SANDBOX, id)).toMatchObject({ status: "exited", exitCode: 0 });
+  });
+
   it("follow one exec: the second takes over and both see every byte once", async () => {
     const gate = gateway();
     const gated = async (process: { stdout(b: Buffer): Promise<void> }) => {

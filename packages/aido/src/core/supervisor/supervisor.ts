@@ -261,14 +261,21 @@ export class Supervisor {
         exec.onEnd(event);
         break;
       case "detached":
-        this.#live.delete(event.id);
-        exec.stdin.end();
-        exec.listener.onDetached();
+        this.#detach(exec);
         break;
       case "error":
-        if (exec.isStarted && isFinal(event.code)) this.#lose(exec, refusalToError(event));
+        if (!exec.isStarted || !isFinal(event.code)) break;
+        // Only what is recorded is let go, so another process took over while this one was not connected.
+        if (event.code === "OFFSET_LOST" && !exec.isAttaching) this.#detach(exec);
+        else this.#lose(exec, refusalToError(event));
         break;
     }
+  }
+
+  #detach(exec: LiveExec): void {
+    this.#live.delete(exec.id);
+    exec.stdin.end();
+    exec.listener.onDetached();
   }
 
   #loseAll(error: AidoError): void {

@@ -226,7 +226,8 @@ export class FakeSupervisor {
         this.#attach(exec, frame, send);
         return;
       case "ack":
-        exec.rings[frame.stream === STREAM.stderr ? STREAM.stderr : STREAM.stdout].ack(frame.offset);
+        if (exec.isAttachedTo(send))
+          exec.rings[frame.stream === STREAM.stderr ? STREAM.stderr : STREAM.stdout].ack(frame.offset);
         return;
       case "stdin":
         if (!exec.stdin.push(frame.offset, Buffer.from(frame.data))) {
