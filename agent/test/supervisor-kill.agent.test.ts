@@ -20,7 +20,7 @@ test("a timeout ends a command that ignores TERM, after its grace", async () => 
   await using agent = await AgentProcess.start();
   const client = await agent.open();
   const script = "trap 'echo got TERM' TERM; while :; do sleep 0.05; done";
-  const result = await client.run("e", ["bash", "-c", script], { timeoutMs: 200, graceMs: 300 });
+  const result = await client.run("e", ["bash", "-c", script], { timeoutMs: 1000, graceMs: 1000 });
   expect(result).toMatchObject({ how: 2, code: KILL, flags: 1 });
   expect(result.stdout.toString()).toBe("got TERM\n");
   await agent.poll(async () => (await left(agent)) === 0, "nothing left");
@@ -30,7 +30,7 @@ test("a command that heeds TERM at its timeout ends with its own code and the ti
   await using agent = await AgentProcess.start();
   const client = await agent.open();
   const script = "trap 'exit 3' TERM; while :; do sleep 0.05; done";
-  const result = await client.run("e", ["bash", "-c", script], { timeoutMs: 100, graceMs: 5000 });
+  const result = await client.run("e", ["bash", "-c", script], { timeoutMs: 1000, graceMs: 10_000 });
   expect(result).toMatchObject({ how: 1, code: 3, flags: 1 });
 });
 
@@ -48,7 +48,7 @@ test("a timeout reaches daemons that left the session and ignore TERM", async ()
   await using agent = await AgentProcess.start();
   const client = await agent.open();
   const script = `${daemon} (setsid sh -c "${"sleep 1000 & sleep 1000 & wait"}" >/dev/null 2>&1 &); echo ready; sleep 1000`;
-  const result = await client.run("e", ["bash", "-c", script], { timeoutMs: 400, graceMs: 50 });
+  const result = await client.run("e", ["bash", "-c", script], { timeoutMs: 1500, graceMs: 50 });
   expect(result.stdout.toString()).toBe("ready\n");
   expect(result.flags & 1).toBe(1);
   await agent.poll(async () => (await left(agent)) === 0, "nothing left");

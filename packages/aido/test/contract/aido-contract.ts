@@ -52,7 +52,7 @@ export function aidoContract(under: AidoUnderTest): void {
     test("S0-77 S0-78 a sandbox ends at its ttl although nobody watches, and is then found to be over", async () => {
       await using place = openPlace(under);
       const first = await place.open();
-      const { id } = await first.sandboxes.create({ ttlMs: 1500 });
+      const { id } = await first.sandboxes.create({ ttlMs: 3000 });
       await first.close();
       const second = await place.open();
       await expect

@@ -142,7 +142,7 @@ export function apiSuite({ driver, killContainer }: ApiSuiteOptions): void {
 
     test("S3-31 S3-47 S3-48 a sandbox ends at its expiry; its evidence and the audit stay", async () => {
       await using bed = await ServerBed.start({ driver });
-      const id = await bed.sandbox({ options: { timeout: 2000 } });
+      const id = await bed.sandbox({ options: { timeout: 4000 } });
       await bed.sh(id, "echo secret > file; sleep 600 &", { background: true });
       await until("it is gone", async () => (await bed.get(`/api/sandbox/${id}`)).status === 410);
       await until("its files are gone", () => readdirSync(join(bed.dataDir, "sandboxes")).length === 0);

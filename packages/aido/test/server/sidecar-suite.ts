@@ -37,7 +37,7 @@ export function sidecarSuite(driver: "local" | "docker"): void {
       expect(Number(uid)).toBeGreaterThan(0);
       const command = { command: 'echo "$A"; pwd', env: { A: "x y" }, cwd: "/tmp", timeoutMs: 10_000 };
       expect((await client.exec(command)).stdout).toBe("x y\n/tmp\n");
-      const late = await client.exec({ command: "echo begun; sleep 60", timeoutMs: 300 });
+      const late = await client.exec({ command: "echo begun; sleep 60", timeoutMs: 2000 });
       expect(late).toMatchObject({ exitCode: 124, stdout: "begun\n" });
       const piped = await client.exec({ command: "false | true; echo $?; cat /no/such/file" });
       expect(piped.exitCode).not.toBe(0);

@@ -6,7 +6,7 @@ const SLOW = fileOf("slow.sh", "out begun\nsleep 60\n");
 
 test("S0-74 S0-76 S0-77 S0-78 S0-87 a run that reaches its ttl ends as timeout, and its container is gone", async () => {
   await using host = await makeFakeHost();
-  const { id } = await host.up({ ttlMs: 300 });
+  const { id } = await host.up({ ttlMs: 1000 });
   const summary = await host.run({ sandbox: id, task: SLOW });
   expect(summary).toMatchObject({ status: "timeout", exitCode: 124, error: "The sandbox's ttl is over" });
   expect(await host.runs.get(id)).toMatchObject({ status: "timeout", exitCode: 124 });
@@ -17,8 +17,8 @@ test("S0-74 S0-76 S0-77 S0-78 S0-87 a run that reaches its ttl ends as timeout, 
 
 test("S0-76 the ttl counts from the start of the container, not from `up`", async () => {
   await using host = await makeFakeHost();
-  const { id } = await host.up({ ttlMs: 400 });
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  const { id } = await host.up({ ttlMs: 1000 });
+  await new Promise((resolve) => setTimeout(resolve, 1100));
   expect(await host.run({ sandbox: id, task: fileOf("t.sh", "") })).toMatchObject({ status: "completed" });
 });
 
@@ -74,7 +74,7 @@ test("a sandbox that is destroyed under its task leaves nothing, and whoever wai
 test("S0-87 aido is killed: the sandbox ends by its ttl, and the next process writes down `timeout` and cleans up", async () => {
   await using host = await makeFakeHost();
   const first = host.another();
-  const { id } = await first.up({ ttlMs: 300 });
+  const { id } = await first.up({ ttlMs: 1000 });
   await first.runs.start({ sandbox: id, task: SLOW });
   await first.die();
   await expect.poll(async () => (await host.driver.inspect(id))?.state).toBe("exited");
@@ -90,7 +90,7 @@ test("S0-87 aido is killed: the sandbox ends by its ttl, and the next process wr
 test("S0-87 a sandbox that reaches its ttl while the next process looks has timed out, and did not fail", async () => {
   await using host = await makeFakeHost();
   const first = host.another();
-  const { id } = await first.up({ ttlMs: 300 });
+  const { id } = await first.up({ ttlMs: 1000 });
   await first.runs.start({ sandbox: id, task: SLOW });
   await first.die();
   const before = await host.sandboxes.get(id);

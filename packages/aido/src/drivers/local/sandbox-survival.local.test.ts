@@ -44,7 +44,7 @@ describe.each(LOCAL_MODES)("$name", ({ make }) => {
       SupervisorClient.newToken(),
     );
     const user = (await backend.driver.list())[0]?.user ?? { uid: 0, gid: 0 };
-    await client.configure({ user, workdir: "/work", deadlineMs: 200 });
+    await client.configure({ user, workdir: "/work", deadlineMs: 3000 });
     expect(await client.exec(["/bin/sh", "-c", "echo hello"])).toMatchObject({ stdout: "hello\n" });
     await until("it has ended", async () => (await backend.driver.list())[0]?.state === "exited");
     expect(await (await backend.reopen()).inspect(spec.sandboxId)).toMatchObject({ exitCode: 124 });

@@ -7,10 +7,10 @@ import { WebServer } from "../../../test/objects/web-server.ts";
 import { HttpSender } from "../wire/http-sender.ts";
 import { HttpStore } from "./http-store.ts";
 
-async function openHttp(query = "") {
+async function openHttp(query = "", silenceMs = 10_000) {
   const server = await WebServer.start();
   const spoolDirectory = await mkdtemp(join(tmpdir(), "aido-spool-"));
-  const sender = new HttpSender({ isTrusted: true, silenceMs: 200 });
+  const sender = new HttpSender({ isTrusted: true, silenceMs });
   return {
     server,
     spoolDirectory,
@@ -95,7 +95,7 @@ test("an upload that is cut off raises, and nothing stays on the disk", async ()
 });
 
 test("a server that falls silent is given up", async () => {
-  await using opened = await openHttp();
+  await using opened = await openHttp("", 100);
   opened.server.answer = () => undefined;
   await expect(opened.store.get("key")).rejects.toMatchObject({ code: "OBJECT_STORE_UNAVAILABLE" });
   await expect(opened.store.put("key", body())).rejects.toMatchObject({ code: "OBJECT_STORE_UNAVAILABLE" });
