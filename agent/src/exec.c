@@ -531,7 +531,11 @@ void exec_reaped(pid_t pid, int status, const struct rusage *usage) {
       bool there = read_reports(e);
       e->shepherd = 0;
       watch_close(&e->watch);
-      if (!(e->flags & EXEC_TOOL) && WIFSIGNALED(status)) the.strays_at = now_ms();
+      if (!(e->flags & EXEC_TOOL) && WIFSIGNALED(status)) {
+        the.strays_at = now_ms();
+        /* Killed together, perhaps: it would take an order and die of what it has not heard of yet. */
+        spare_end();
+      }
       if (e->forgotten) {
         exec_free(e);
         return;

@@ -85,6 +85,18 @@ test.each(["SIGKILL", "SIGSTOP"] as const)(
   },
 );
 
+test("a spare is not trusted any more once a shepherd was killed", async () => {
+  await using agent = await AgentProcess.start();
+  const { client } = await withSpare(agent);
+  client.exec("killed", ["sh", "-c", "echo $PPID; exec sleep 600"]);
+  const told = await client.wait("output");
+  const spare = await theSpare(agent, Number(told.bytes.toString()));
+  process.kill(Number(told.bytes.toString()), "SIGKILL");
+  await client.end("killed");
+  expect((await client.run("after", shepherd)).stdout.toString()).not.toBe(`${spare}\n`);
+  await agent.poll(async () => !(await isAlive(spare)), "the spare's end");
+});
+
 test("a command that is too much for a spare runs all the same", async () => {
   await using agent = await AgentProcess.start();
   const { client, spare } = await withSpare(agent);
