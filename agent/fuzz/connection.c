@@ -25,6 +25,7 @@ int make_workdir(const char *path, uint32_t uid, uint32_t gid) { return path[0] 
 void supervisor_end(int code, uint32_t grace_ms) { the.ending = code == 0 && grace_ms > 0; }
 int signal_descendants(pid_t root, int signal, bool strays) { return root == NO_PID && signal >= 0 && !strays ? 0 : -1; }
 int kill_descendants(pid_t root, bool strays) { return signal_descendants(root, 0, strays); }
+void spare_end(void) {}
 const char *step_name(uint8_t step) { return step == 0 ? "exec" : "step"; }
 
 /* The first argument says how the command fares: its first letter the way it starts, its second the way it ends. */
