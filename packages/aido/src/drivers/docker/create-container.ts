@@ -56,6 +56,9 @@ export async function createContainer(
   // The other runtimes, and engines elsewhere, set up the network `none` in their own ways.
   const hasLoopbackAlone = spec.network === "none" && local && spec.isolation === "container";
   if (hasLoopbackAlone) await provideHostsFile(hostsFile);
+  const hasOwnNetwork = spec.network === "isolated";
+  const ownNetwork = hasOwnNetwork ? await makeOwnNetwork(engine, spec, scope, signal) : undefined;
+  if (spec.network === "bridge") await ensureSharedNetwork(engine);
   const options = toContainerOptions(spec, {
     scope,
     runtime,
@@ -64,11 +67,9 @@ export async function createContainer(
     agentPath: local ? agentPath : undefined,
     runDir,
     hostsFile: hasLoopbackAlone ? hostsFile : undefined,
+    ownNetwork,
     enforcesDisk: info.enforces.disk,
   });
-  const hasOwnNetwork = spec.network === "isolated";
-  if (hasOwnNetwork) await makeOwnNetwork(engine, spec, scope, signal);
-  if (spec.network === "bridge") await ensureSharedNetwork(engine);
   const container = await engine.call(
     {
       doing: `creating sandbox ${spec.sandboxId}`,

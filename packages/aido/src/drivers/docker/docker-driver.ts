@@ -106,7 +106,7 @@ export class DockerDriver implements Driver {
       const isTaken = isAidoError(thrown, "CONTAINER_NAME_TAKEN") && !("network" in thrown.details);
       const other = isTaken ? await this.#index.awaitNamed(spec.sandboxId, spec.name) : undefined;
       if (other !== undefined) return other;
-      if (spec.network === "isolated") await this.#removeNetworks(spec.sandboxId);
+      if (spec.network === "isolated") await this.#removeNetworks(spec.sandboxId, false);
       throw thrown;
     }
   }
@@ -145,7 +145,7 @@ export class DockerDriver implements Driver {
     const places = known === undefined ? all : [known, ...all];
     // With no container left to tell, a network may have outlived it.
     if (places.length === 0 || places.some((place) => place.hasOwnNetwork))
-      await this.#removeNetworks(sandboxId);
+      await this.#removeNetworks(sandboxId, places.length > 0);
     this.#index.forget(sandboxId);
     await rm(this.#options.runDir(sandboxId), { recursive: true, force: true });
   }
@@ -217,8 +217,8 @@ export class DockerDriver implements Driver {
     this.#engine.close();
   }
 
-  #removeNetworks(sandboxId: string): Promise<void> {
-    return removeOwnNetworks(this.#engine, this.#options.scope, sandboxId);
+  #removeNetworks(sandboxId: string, hadContainer: boolean): Promise<void> {
+    return removeOwnNetworks(this.#engine, this.#options.scope, sandboxId, { hadContainer });
   }
 
   #dial(place: Place, signal: AbortSignal): Promise<Duplex> {

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { copyFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isAidoError } from "@aido/sdk/protocol";
+import Docker from "dockerode";
 import { describe, expect, test } from "vitest";
 import { makeDockerBackend } from "../../../test/backends/docker-backend.ts";
 import { docker, tagImage } from "../../../test/backends/docker-cli.ts";
@@ -205,6 +206,28 @@ describe("the host's side", () => {
     const own = execFileSync("cat", ["/proc/net/dev"], { encoding: "utf8" }).split("\n").length;
     expect((await sh("cat /proc/net/dev")).stdout.split("\n").length).toBe(own);
   });
+});
+
+test("a second network of its name, made late for a process that was killed, harms no sandbox and goes with it", async () => {
+  await using backend = await makeDockerBackend();
+  const spec = specOf(backend, { network: "isolated" });
+  const named = () =>
+    docker(["network", "ls", "--no-trunc", "--filter", `name=${spec.name}-net`, "--format", "{{.ID}}"]);
+  await backend.driver.create(spec);
+  const own = await named();
+  const [network] = JSON.parse(await docker(["network", "inspect", own]));
+  const labels = { ...network.Labels, [LABEL.sandbox]: "sbx_of_the_dead" };
+  // The engine's own command asks whether the name is taken; two requests at the same moment are both told that it is not.
+  const engine = new Docker();
+  await engine.createNetwork({ Name: `${spec.name}-net`, CheckDuplicate: false, Labels: labels });
+  expect((await named()).split("\n")).toHaveLength(2);
+  await backend.driver.start(spec.sandboxId);
+  await backend.driver.stop(spec.sandboxId, 1_000);
+  await backend.driver.start(spec.sandboxId);
+  const [raw] = JSON.parse(await docker(["inspect", spec.name]));
+  expect(raw.NetworkSettings.Networks[`${spec.name}-net`]).toMatchObject({ NetworkID: own });
+  await backend.driver.remove(spec.sandboxId);
+  expect(await named()).toBe("");
 });
 
 test("files in a volume of the image's making are in no commit, so it is refused", async () => {

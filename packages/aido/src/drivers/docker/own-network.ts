@@ -1,6 +1,6 @@
 import { AidoError } from "@aido/sdk/protocol";
 import type { ContainerSpec } from "../../core/driver/driver.ts";
-import { CONFLICT, ignoring, NOT_FOUND, statusOf } from "./answer-status.ts";
+import { CONFLICT, ignoring, NOT_FOUND } from "./answer-status.ts";
 import type { Engine } from "./engine.ts";
 import { LABEL } from "./labels.ts";
 
@@ -9,37 +9,45 @@ export function ownNetworkName({ name }: Pick<ContainerSpec, "name">): string {
 }
 
 /**
- * A bridge for one sandbox. The engine lets nothing pass between bridges, so that sandboxes on bridges of their own do
- * not reach each other. What a dead process left of ours under that name is replaced; what is not ours is refused.
+ * A bridge for one sandbox; says its id. The engine lets nothing pass between bridges, so that sandboxes on bridges of
+ * their own do not reach each other. What a dead process left of ours under that name is replaced; what is not ours is
+ * refused.
  */
 export async function makeOwnNetwork(
   engine: Engine,
   spec: ContainerSpec,
   scope: string,
   signal?: AbortSignal,
-): Promise<void> {
-  const name = ownNetworkName(spec);
-  // Who has the name is asked only when somebody has.
-  const taken = await createNetwork(engine, spec, scope);
-  if (taken !== undefined) {
-    const before = await ownNetworks(engine, scope, { name });
-    if (!before.some(({ sandboxId }) => sandboxId === spec.sandboxId)) {
-      // One that is in use stays, and makes the name one that is taken.
-      for (const { id } of before) await removeNetwork(engine, id).catch(() => undefined);
-      const still = await createNetwork(engine, spec, scope);
-      if (still !== undefined) throw nameTaken(name, spec.sandboxId, still);
-    }
-  }
+): Promise<string> {
+  const id = (await createNetwork(engine, spec, scope)) ?? (await takeName(engine, spec, scope));
   signal?.throwIfAborted();
+  return id;
 }
 
-/** What the engine says when the name is taken. Not given up half-way: what an engine makes for a request that has gone away, nobody would remove. */
-async function createNetwork(engine: Engine, spec: ContainerSpec, scope: string): Promise<Error | undefined> {
+/** Who has the name is asked only when somebody has. */
+async function takeName(engine: Engine, spec: ContainerSpec, scope: string): Promise<string> {
+  const name = ownNetworkName(spec);
+  const before = (await ownNetworks(engine, scope)).filter((network) => network.name === name);
+  const own = before.find(({ sandboxId }) => sandboxId === spec.sandboxId);
+  if (own !== undefined) return own.id;
+  // One that is in use stays, and makes the name one that is taken.
+  for (const { id } of before) await removeNetwork(engine, id).catch(() => undefined);
+  const made = await createNetwork(engine, spec, scope);
+  if (made === undefined) throw nameTaken(name, spec.sandboxId);
+  return made;
+}
+
+/** Undefined when the name is taken. Not given up half-way: what an engine makes for a request that has gone away, nobody would remove. */
+async function createNetwork(
+  engine: Engine,
+  spec: ContainerSpec,
+  scope: string,
+): Promise<string | undefined> {
   const Name = ownNetworkName(spec);
   return await engine.call(
     { doing: `creating the network ${Name}`, code: "CONTAINER_CREATION_FAILED", sandboxId: spec.sandboxId },
-    () =>
-      engine.docker
+    async () => {
+      const made = await engine.docker
         .createNetwork({
           Name,
           CheckDuplicate: true,
@@ -47,44 +55,46 @@ async function createNetwork(engine: Engine, spec: ContainerSpec, scope: string)
           Attachable: false,
           Labels: { ...spec.labels, [LABEL.sandbox]: spec.sandboxId, [LABEL.scope]: scope },
         })
-        .then(
-          () => undefined,
-          (thrown: unknown) => {
-            if (statusOf(thrown) === CONFLICT) return thrown as Error;
-            throw thrown;
-          },
-        ),
+        .catch(ignoring(CONFLICT));
+      return made?.id;
+    },
   );
 }
 
-function nameTaken(name: string, sandboxId: string, cause: unknown): AidoError {
+function nameTaken(name: string, sandboxId: string): AidoError {
   return new AidoError("CONTAINER_NAME_TAKEN", `Another network is named ${name}`, {
     hint: `Look at it with \`docker network inspect ${name}\`, and remove it if nobody needs it.`,
     details: { sandboxId, network: name },
-    cause,
   });
 }
 
-/** Idempotent. */
-export async function removeOwnNetworks(engine: Engine, scope: string, sandboxId: string): Promise<void> {
-  for (const { id } of await ownNetworks(engine, scope, { sandboxId })) await removeNetwork(engine, id);
+/**
+ * Idempotent. The engine may have made a second one of the same name, for a process that was killed while it asked. It
+ * goes too once the sandbox's container is gone, to which the name belonged; before, it could be of one that is being made.
+ */
+export async function removeOwnNetworks(
+  engine: Engine,
+  scope: string,
+  sandboxId: string,
+  { hadContainer }: { hadContainer: boolean },
+): Promise<void> {
+  const all = await ownNetworks(engine, scope);
+  const own = all.filter((network) => network.sandboxId === sandboxId);
+  for (const { id } of own) await removeNetwork(engine, id);
+  if (!hadContainer) return;
+  const twins = all.filter(({ id, name }) => own.some((one) => one.name === name && one.id !== id));
+  for (const { id } of twins) await removeNetwork(engine, id).catch(() => undefined);
 }
 
 async function ownNetworks(
   engine: Engine,
   scope: string,
-  which: { name?: string; sandboxId?: string },
-): Promise<{ id: string; sandboxId: string | undefined }[]> {
-  const { name, sandboxId } = which;
-  const label = [sandboxId === undefined ? LABEL.sandbox : `${LABEL.sandbox}=${sandboxId}`];
-  const filters = { label: [...label, `${LABEL.scope}=${scope}`], ...(name && { name: [name] }) };
+): Promise<{ id: string; name: string; sandboxId: string | undefined }[]> {
+  const filters = { label: [LABEL.sandbox, `${LABEL.scope}=${scope}`] };
   const found = await engine.call({ doing: "listing networks" }, (abortSignal) =>
-    engine.docker.listNetworks({ filters: { ...filters }, abortSignal }),
+    engine.docker.listNetworks({ filters, abortSignal }),
   );
-  // The engine's filter finds names that merely hold the one that is asked for.
-  return found
-    .filter((network) => name === undefined || network.Name === name)
-    .map((network) => ({ id: network.Id, sandboxId: network.Labels?.[LABEL.sandbox] }));
+  return found.map(({ Id, Name, Labels }) => ({ id: Id, name: Name, sandboxId: Labels?.[LABEL.sandbox] }));
 }
 
 async function removeNetwork(engine: Engine, id: string): Promise<void> {

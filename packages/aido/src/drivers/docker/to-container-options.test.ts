@@ -24,6 +24,7 @@ const PLAN: ContainerPlan = {
   agentPath: "/opt/aido-agent",
   runDir: "/data/run",
   hostsFile: undefined,
+  ownNetwork: undefined,
   enforcesDisk: false,
 };
 
@@ -123,8 +124,10 @@ test("S1-8 S1-59 S1-60 root keeps its capabilities in Sysbox's user namespace, u
 
 test("swap is what is asked for beyond memory, and a network of its own has the sandbox's name", () => {
   const limits = { ...SPEC.limits, swapBytes: 500_000 };
-  const options = toContainerOptions({ ...SPEC, limits, network: "isolated" }, PLAN);
+  const plan = { ...PLAN, ownNetwork: "abc" };
+  const options = toContainerOptions({ ...SPEC, limits, network: "isolated" }, plan);
   expect(options.HostConfig).toMatchObject({ MemorySwap: 1_500_000, NetworkMode: "aido-1-net" });
+  expect(options.NetworkingConfig).toEqual({ EndpointsConfig: { "aido-1-net": { NetworkID: "abc" } } });
   const shared = toContainerOptions({ ...SPEC, network: "bridge" }, PLAN);
   expect(shared.HostConfig).toMatchObject({ NetworkMode: "aido-sandboxes" });
   expect(options.Labels).toMatchObject({ "dev.aido.network": "isolated" });

@@ -21,6 +21,8 @@ export interface ContainerPlan {
   readonly runDir: string;
   /** Host path of the sandbox's /etc/hosts when it gets a network namespace that the engine has nothing to do with. */
   readonly hostsFile: string | undefined;
+  /** The id of the network that was made for it: its name may come to belong to another one too. */
+  readonly ownNetwork: string | undefined;
   readonly enforcesDisk: boolean;
 }
 
@@ -60,6 +62,7 @@ export function toContainerOptions(spec: ContainerSpec, plan: ContainerPlan): Do
     // Loopback alone is the runtime's work. The engine would start itself once more in each container, only to find out
     // that there is nothing to connect: half the time of a start.
     ...(plan.hostsFile === undefined ? {} : { NetworkDisabled: true }),
+    ...(plan.ownNetwork === undefined ? {} : { NetworkingConfig: toEndpoints(spec, plan.ownNetwork) }),
     HostConfig: toHostConfig(spec, plan),
   };
 }
@@ -67,6 +70,13 @@ export function toContainerOptions(spec: ContainerSpec, plan: ContainerPlan): Do
 function toNetworkMode(spec: ContainerSpec): string {
   if (spec.network === "isolated") return ownNetworkName(spec);
   return spec.network === "bridge" ? SHARED_NETWORK : spec.network;
+}
+
+function toEndpoints(
+  spec: ContainerSpec,
+  networkId: string,
+): Docker.ContainerCreateOptions["NetworkingConfig"] {
+  return { EndpointsConfig: { [ownNetworkName(spec)]: { NetworkID: networkId } } };
 }
 
 /** Under Sysbox the wall is a user namespace, in which root is nobody of the host's: engines and packages need what it has there. */
